@@ -1,0 +1,130 @@
+"""The only file that knows gin: files and bindings in, one frozen `Experiment` out, or one clear line about what is wrong.
+
+gin's parser reads the files; gin's registry is not used. It accepts bindings that nothing reads, scopes, imports and
+references to code. Here a binding sets a field of one of the config's dataclasses to a literal value, every field is set,
+and nothing else is accepted.
+"""
+
+import dataclasses
+import difflib
+import typing
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from gin import config_parser
+
+from transformer_jax.config import ConfigError, Experiment
+
+# "model" -> Model: an experiment's parts, and the names that bindings give them.
+_PARTS: dict[str, Any] = typing.get_type_hints(Experiment)
+_FIELDS = {cls.__name__: [field.name for field in dataclasses.fields(cls)] for cls in _PARTS.values()}
+
+
+@dataclasses.dataclass(frozen=True)
+class Binding:
+    """`name` ("Model.d_model") has `value`, as said at `where` (a file and line, or the command line)."""
+
+    name: str
+    value: Any
+    where: str
+
+
+class _LiteralsOnly(config_parser.ParserDelegate):
+    """A reference or a macro would be a value that stands elsewhere, and might run code."""
+
+    def configurable_reference(self, scoped_configurable_name: str, evaluate: bool) -> Any:
+        raise ConfigError(f"@{scoped_configurable_name}{'()' * evaluate}: a value must be a literal, not a reference")
+
+    def macro(self, macro_name: str) -> Any:
+        raise ConfigError(f"%{macro_name}: a value must be a literal, not a macro")
+
+
+def load_experiment(gin_files: Sequence[str | Path], gin_params: Sequence[str] = ()) -> Experiment:
+    """The experiment that the files say, in order, and then the bindings: of several for one field the last holds.
+
+    Raises:
+      ConfigError: a file is missing or not gin, a binding is misspelt, mistyped or not allowed, or a field is not set.
+    """
+    bindings: dict[str, Binding] = {}
+    for path in gin_files:
+        bindings |= {binding.name: binding for binding in _read_file(Path(path), included_by=())}
+    for param in gin_params:
+        bindings |= {binding.name: binding for binding in _parse(param, origin=f"--gin_param={param}", path=())}
+    return Experiment(**{part: _build(cls, bindings) for part, cls in _PARTS.items()})
+
+
+def resolved(experiment: Experiment) -> dict[str, Any]:
+    """Every setting of an experiment: {"Model.num_layers": 6, ...}."""
+    parts = [getattr(experiment, part) for part in _PARTS]
+    return {f"{type(part).__name__}.{name}": value for part in parts for name, value in vars(part).items()}
+
+
+def to_gin(experiment: Experiment) -> str:
+    """The text of a gin file that gives `experiment` back, in full."""
+    return "".join(f"{name} = {value!r}\n" for name, value in resolved(experiment).items())
+
+
+def _read_file(path: Path, *, included_by: tuple[Path, ...]) -> Iterator[Binding]:
+    by = f" (included by {included_by[-1]})" if included_by else ""
+    if path in included_by:
+        raise ConfigError(f"{path}{by}: includes itself")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path}{by}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}{by}: not UTF-8") from error
+    yield from _parse(text, origin=str(path), path=(*included_by, path))
+
+
+def _parse(text: str, *, origin: str, path: tuple[Path, ...]) -> Iterator[Binding]:
+    """The bindings of `text`, those of files that it includes (named relative to the file itself) in their places."""
+    for statement in _statements(text, origin, is_file=bool(path)):
+        where = f"{origin}, line {statement.location.line_num}" if path else origin
+        if isinstance(statement, config_parser.IncludeStatement) and path:
+            yield from _read_file((path[-1].parent / statement.filename).resolve(), included_by=path)
+        elif isinstance(statement, config_parser.BindingStatement) and not statement.scope:
+            name = f"{statement.selector}.{statement.arg_name}" if statement.selector else statement.arg_name
+            _require_known(name, where)
+            yield Binding(name, statement.value, where)
+        else:
+            raise ConfigError(f"{where}: only `include` and bindings such as `Model.d_model = 512` may stand here")
+
+
+def _statements(text: str, origin: str, *, is_file: bool) -> Iterator[Any]:
+    """gin's statements; whatever its parser raises becomes one line that names file and line."""
+    parser, line = None, 1
+    try:
+        parser = config_parser.ConfigParser(text, _LiteralsOnly())
+        for statement in parser:
+            line = statement.location.line_num
+            yield statement
+    except ConfigError as error:
+        line = parser.current_token.start[0] if parser else line
+        raise ConfigError(f"{origin}, line {line}: {error}" if is_file else f"{origin}: {error}") from error
+    except (SyntaxError, ValueError) as error:
+        location = error.args[1] if len(error.args) > 1 else None
+        line = getattr(location, "line_num", None) or (parser.current_token.start[0] if parser else line)
+        reason = str(error.args[0]).strip().splitlines()[0]
+        raise ConfigError(f"{origin}, line {line}: {reason}" if is_file else f"{origin}: {reason}") from error
+
+
+def _require_known(name: str, where: str) -> None:
+    known = [f"{part}.{field}" for part, fields in _FIELDS.items() for field in fields]
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise ConfigError(f"{where}: {name} is no setting{hint}")
+
+
+def _build(cls: Any, bindings: dict[str, Binding]) -> Any:
+    names = [f"{cls.__name__}.{field}" for field in _FIELDS[cls.__name__]]
+    missing = [name for name in names if name not in bindings]
+    if missing:
+        raise ConfigError(f"not set by any file or binding: {', '.join(missing)}")
+    try:
+        return cls(**{name.split(".")[1]: bindings[name].value for name in names})
+    except ConfigError as error:
+        culprit = bindings.get(str(error).split(" = ")[0])
+        raise ConfigError(f"{culprit.where}: {error}" if culprit else str(error)) from error

@@ -1,0 +1,56 @@
+"""What a person sees of a training run: a bar on a terminal, a line a record elsewhere."""
+
+import time
+from collections import deque
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from transformer_jax.config import Training
+from transformer_jax.training.metrics_log import Record
+
+
+class TrainingDisplay:
+    """Shows records of a run as they come. Use as a context manager."""
+
+    def __init__(self, training: Training):
+        self._num_steps = training.num_steps
+        self._console = Console(stderr=True, soft_wrap=True, highlight=False)
+        columns = TextColumn("{task.fields[line]}"), BarColumn()
+        self._bar = Progress(*columns, console=self._console, disable=not self._console.is_terminal, transient=True)
+        self._task = self._bar.add_task("train", total=training.num_steps, line="compiling")
+        self._seen: deque[tuple[int, float]] = deque(maxlen=20)  # (step, time) of late: dev losses and saves included
+
+    def __enter__(self) -> "TrainingDisplay":
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def say(self, line: str) -> None:
+        self._console.print(line, markup=False)
+
+    def record(self, record: Record) -> None:
+        if record["kind"] == "dev":
+            self.say(f"step {record['step']:>6}  dev perplexity {record['perplexity']:.3f}")
+            return
+        line = self._line(record)
+        self._bar.update(self._task, completed=record["step"], line=line)
+        if not self._console.is_terminal:
+            self.say(line)
+
+    def _line(self, record: Record) -> str:
+        return (
+            f"step {record['step']:>6}/{self._num_steps}  loss {record['loss']:.4f}  "
+            f"lr {record['learning_rate']:.2e}  {record['target_tokens_per_second']:,.0f} target tokens/s  "
+            f"padding {record['padding_share']:.1%}  {self._left(record['step'])} left"
+        )
+
+    def _left(self, step: int) -> str:
+        self._seen.append((step, time.monotonic()))
+        (first, began), (last, now) = self._seen[0], self._seen[-1]
+        if last == first:
+            return "?"
+        minutes = (now - began) / (last - first) * (self._num_steps - step) / 60
+        return f"{minutes // 60:.0f} h {minutes % 60:.0f} min" if minutes >= 60 else f"{minutes:.1f} min"

@@ -1,0 +1,74 @@
+"""The folder of a run: its config in full, its vocabulary, its checkpoints and results."""
+
+import os
+from pathlib import Path
+
+from experiments.gin_bindings import load_experiment, resolved, to_gin
+from transformer_jax.config import Experiment
+from transformer_jax.data.vocabulary import Vocabulary
+from transformer_jax.errors import UserError
+
+
+class WorkdirError(UserError):
+    """A workdir that cannot be used as asked: the message names it and says why."""
+
+
+def differences(ours: Experiment, theirs: Experiment) -> list[str]:
+    """"Name: their value -> our value" for each setting that differs."""
+    before, now = resolved(theirs), resolved(ours)
+    return [f"{name}: {before[name]!r} -> {now[name]!r}" for name in now if before[name] != now[name]]
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes the whole file or nothing."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def claim(workdir: Path, experiment: Experiment, *, accept_changes: bool) -> list[str]:
+    """Makes `workdir` the run of `experiment`, or finds that it is already; returns the settings that were overridden.
+
+    Raises:
+      WorkdirError: it is another experiment's, or holds files of something else. Nothing is changed then.
+    """
+    path = workdir / "config.gin"
+    changes = []
+    if path.exists():
+        changes = differences(experiment, load_experiment([path]))
+        if changes and not accept_changes:
+            listed = "; ".join(changes)
+            raise WorkdirError(
+                f"{workdir} was made with another config ({listed}): choose another --workdir, or say --accept_changes"
+            )
+    elif workdir.exists() and any(workdir.iterdir()):
+        raise WorkdirError(f"{workdir} is not empty and not a run's (it has no config.gin): choose another --workdir")
+    if changes or not path.exists():
+        workdir.mkdir(parents=True, exist_ok=True)
+        write_text(path, to_gin(experiment))
+    return changes
+
+
+def read_experiment(workdir: Path, gin_files: list[str], gin_params: list[str]) -> Experiment:
+    """The experiment of a run, with further files and bindings on top, which are not written back."""
+    path = workdir / "config.gin"
+    if not path.exists():
+        raise WorkdirError(f"{workdir} holds no run (it has no config.gin): train one there first")
+    return load_experiment([path, *gin_files], gin_params)
+
+
+def keep_vocabulary(workdir: Path, vocabulary: Vocabulary) -> None:
+    """Saves the vocabulary beside the checkpoints that mean its ids.
+
+    Raises:
+      WorkdirError: the run has another one, so the training text has changed under it.
+    """
+    path = workdir / "vocabulary.model"
+    if not path.exists():
+        vocabulary.save(path)
+    elif Vocabulary.load(path).fingerprint != vocabulary.fingerprint:
+        raise WorkdirError(f"{path} differs from the vocabulary of today's training text: that text has changed")
+
+
+def read_vocabulary(workdir: Path) -> Vocabulary:
+    return Vocabulary.load(workdir / "vocabulary.model")

@@ -1,0 +1,246 @@
+"""What an experiment is: frozen, validated values, readable without knowing JAX.
+
+No field has a default. `gin_configs/base.gin` states every value of the paper's base model once, so that nothing about
+an experiment hides in Python. Symbols in the comments are the paper's (Table 3).
+"""
+
+import dataclasses
+import math
+import types
+import typing
+from dataclasses import dataclass
+from typing import Any
+
+from transformer_jax.errors import UserError
+
+Positions = typing.Literal["sinusoidal", "sines_then_cosines", "learned"]
+ComputeDtype = typing.Literal["float32", "bfloat16"]
+# One path of tab-separated pairs, "tfds:builder/config:split", "builtin:split", or two paths (source, target).
+CorpusSource = str | tuple[str, ...]
+
+
+class ConfigError(UserError):
+    """A setting that cannot be: the message names the field, the value and the rule."""
+
+
+def _accepts(annotation: Any, value: Any) -> bool:
+    """Whether `value` is of the annotated type. An int passes for a float; a bool never passes for a number."""
+    origin = typing.get_origin(annotation)
+    if origin is typing.Literal:
+        return value in typing.get_args(annotation)
+    if origin in (types.UnionType, typing.Union):
+        return any(_accepts(choice, value) for choice in typing.get_args(annotation))
+    if origin is tuple:
+        return isinstance(value, tuple) and all(_accepts(typing.get_args(annotation)[0], item) for item in value)
+    if annotation is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if annotation is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, annotation)
+
+
+def _type_name(annotation: Any) -> str:
+    if typing.get_origin(annotation) is typing.Literal:
+        return "one of " + ", ".join(map(repr, typing.get_args(annotation)))
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """Checks every field's type on construction: gin hands over whatever was written in the file."""
+
+    def __post_init__(self) -> None:
+        annotations = typing.get_type_hints(type(self))
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            annotation = annotations[field.name]
+            self.require(_accepts(annotation, value), field.name, f"must be {_type_name(annotation)}")
+
+    def require(self, holds: bool, field: str, rule: str) -> None:
+        """Raises ConfigError naming `field`, its value and `rule` unless `holds`."""
+        if not holds:
+            raise ConfigError(f"{type(self).__name__}.{field} = {getattr(self, field)!r}: {rule}")
+
+    def require_at_least(self, bound: float, *fields: str) -> None:
+        for field in fields:
+            value = getattr(self, field)
+            self.require(value is None or value >= bound, field, f"must be at least {bound}")
+
+    def require_rate(self, *fields: str) -> None:
+        for field in fields:
+            self.require(0.0 <= getattr(self, field) < 1.0, field, "must be in [0, 1)")
+
+
+@dataclass(frozen=True)
+class Model(_Checked):
+    """The architecture, section 3. The first six fields stand in Table 3's column order."""
+
+    num_layers: int  # N, of the encoder and of the decoder
+    d_model: int
+    d_ff: int
+    num_heads: int  # h
+    d_k: int
+    d_v: int
+    dropout_rate: float  # P_drop: on each sub-layer's output and on the sums of embeddings and positions
+    attention_dropout_rate: float  # on the attention weights; 0 in the paper
+    feed_forward_dropout_rate: float  # after the ReLU; 0 in the paper
+    positions: Positions
+    max_length: int  # the longest sequence, in tokens; a learned position table has this many rows
+    pre_norm: bool  # normalise before each sub-layer, and once after each stack, instead of after each residual sum
+    attention_biases: bool  # biases on the four attention projections
+    shared_embedding: bool  # one table for source, target and softmax
+    layer_norm_epsilon: float
+    compute_dtype: ComputeDtype  # of activations and matrix products; parameters and the loss stay in float32
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require_at_least(1, "num_layers", "d_model", "d_ff", "num_heads", "d_k", "d_v", "max_length")
+        self.require_rate("dropout_rate", "attention_dropout_rate", "feed_forward_dropout_rate")
+        self.require(self.layer_norm_epsilon > 0, "layer_norm_epsilon", "must be positive")
+        self.require(
+            self.positions == "learned" or self.d_model % 2 == 0, "d_model", "must be even: sinusoids come in pairs"
+        )
+
+
+@dataclass(frozen=True)
+class Data(_Checked):
+    """Which sentence pairs, and how they become ids, section 5.1."""
+
+    source_language: str
+    target_language: str
+    train: CorpusSource
+    dev: CorpusSource
+    test: CorpusSource
+    directory: str  # relative paths above start here; "" is the current directory
+    vocab_size: int  # pieces of the one vocabulary of both sides, special ids included
+    max_train_length: int  # training pairs with a longer side, in tokens with the end token, are dropped
+    cache_directory: str  # encoded corpora and vocabularies, shared by runs; "~" is the user's home
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for split in ("train", "dev", "test"):
+            source = getattr(self, split)
+            self.require(
+                isinstance(source, str) or len(source) == 2, split, "must be one string or two paths (source, target)"
+            )
+        self.require(self.source_language != self.target_language, "target_language", "must differ from the source's")
+        self.require_at_least(8, "vocab_size")
+        self.require_at_least(2, "max_train_length")
+
+
+@dataclass(frozen=True)
+class Batching(_Checked):
+    """How pairs are batched, section 5.1."""
+
+    tokens_per_batch: int  # positions of the longer side in one update, padding included, over all devices
+    tokens_per_device: int  # what one device computes at a time; the rest of a batch is accumulated
+    num_shapes: int  # at most this many distinct batch shapes, hence compilations
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require_at_least(1, "tokens_per_batch", "tokens_per_device", "num_shapes")
+
+
+@dataclass(frozen=True)
+class Optimizer(_Checked):
+    """Adam and the learning rate, section 5.3."""
+
+    beta1: float
+    beta2: float
+    epsilon: float
+    warmup_steps: int
+    learning_rate_scale: float  # multiplies the paper's formula; 1 is the paper
+    max_gradient_norm: float | None  # the gradient is scaled down to this norm; None (the paper) never does
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require_rate("beta1", "beta2")
+        self.require_at_least(1, "warmup_steps")
+        for field in ("epsilon", "learning_rate_scale"):
+            self.require(getattr(self, field) > 0, field, "must be positive")
+        self.require(
+            self.max_gradient_norm is None or self.max_gradient_norm > 0, "max_gradient_norm", "must be positive"
+        )
+
+
+@dataclass(frozen=True)
+class Training(_Checked):
+    """How long, on what loss, and what is kept, sections 5.2 to 5.4."""
+
+    label_smoothing: float  # eps_ls
+    num_steps: int  # train steps
+    seed: int
+    log_every_steps: int
+    evaluate_every_steps: int
+    patience: int | None  # stop after this many evaluations without a lower dev loss; None: never
+    checkpoint_every_steps: int | None
+    checkpoint_every_minutes: float | None
+    keep_checkpoints: int  # the newest ones that stay on disk
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require_rate("label_smoothing")
+        self.require_at_least(0, "seed")
+        self.require_at_least(
+            1,
+            "num_steps",
+            "log_every_steps",
+            "evaluate_every_steps",
+            "patience",
+            "checkpoint_every_steps",
+            "keep_checkpoints",
+        )
+        self.require(
+            self.checkpoint_every_minutes is None or self.checkpoint_every_minutes > 0,
+            "checkpoint_every_minutes",
+            "must be positive",
+        )
+
+
+@dataclass(frozen=True)
+class Decoding(_Checked):
+    """Beam search, section 6.1."""
+
+    average_checkpoints: int  # weights are the mean of the newest so many checkpoints; 1: the newest alone
+    beam_size: int
+    length_penalty: float  # alpha
+    length_penalty_offset: float  # the score is log P / ((offset + length) / (offset + 1))^alpha; GNMT and the paper: 5
+    max_extra_length: int  # a hypothesis has at most source length + this many tokens
+    tokens_per_batch: int  # source positions times beam_size decoded at once
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require_at_least(1, "average_checkpoints", "beam_size", "tokens_per_batch")
+        self.require_at_least(0, "length_penalty", "length_penalty_offset", "max_extra_length")
+
+
+@dataclass(frozen=True)
+class Scoring(_Checked):
+    """How translations are scored, section 6.1."""
+
+    bleu_tokenizer: str  # sacreBLEU's name; "none" for references that are tokenised already
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Everything a run depends on."""
+
+    model: Model
+    data: Data
+    batching: Batching
+    optimizer: Optimizer
+    training: Training
+    decoding: Decoding
+    scoring: Scoring
+
+    def __post_init__(self) -> None:
+        if self.training.keep_checkpoints < self.decoding.average_checkpoints:
+            raise ConfigError(
+                f"Training.keep_checkpoints = {self.training.keep_checkpoints}: must be at least "
+                f"Decoding.average_checkpoints = {self.decoding.average_checkpoints}"
+            )
+        if self.data.max_train_length > self.model.max_length:
+            raise ConfigError(
+                f"Data.max_train_length = {self.data.max_train_length}: must be at most "
+                f"Model.max_length = {self.model.max_length}"
+            )

@@ -1,0 +1,35 @@
+"""Dropout (Srivastava et al. 2014), section 5.4: where it acts is `layers.py`'s and `transformer.py`'s business."""
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+_LEVELS = 1 << 16
+
+
+def dropout(x: Float[Array, "*shape"], rate: float, key: Array) -> Float[Array, "*shape"]:
+    """Zeroes entries with probability `rate` and scales the others so that the expectation stays x.
+
+    One 32-bit random word serves two entries: on a CPU the random bits cost more than attention does. The rate is thereby
+    rounded to 1 / 65,536, and the scale is that of the rounded rate, so the expectation is exact.
+    """
+    dropped_levels = round(rate * _LEVELS)
+    if dropped_levels == 0:
+        return x
+    words = jax.random.bits(key, ((x.size + 1) // 2,), jnp.uint32)
+    halves = jnp.concatenate([words >> 16, words & (_LEVELS - 1)])[: x.size].reshape(x.shape)
+    scale = _LEVELS / (_LEVELS - dropped_levels)
+    return jnp.where(halves >= dropped_levels, x * scale, jnp.zeros_like(x))
+
+
+class Dropout(nn.Module):
+    """`dropout` with the module's own random stream; the identity when `deterministic`."""
+
+    rate: float
+
+    @nn.compact
+    def __call__(self, x: Float[Array, "*shape"], *, deterministic: bool) -> Float[Array, "*shape"]:
+        if deterministic or self.rate == 0.0:
+            return x
+        return dropout(x, self.rate, self.make_rng("dropout"))

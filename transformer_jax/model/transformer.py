@@ -1,0 +1,165 @@
+"""The encoder, the decoder and the model, Figure 1."""
+
+from typing import NamedTuple
+
+import flax.linen as nn
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from transformer_jax import config
+from transformer_jax.special_ids import BOS_ID
+from transformer_jax.model.attention import Memory
+from transformer_jax.model.dropout import Dropout
+from transformer_jax.model.embedding import Embedding, Positions
+from transformer_jax.model.layer_norm import LayerNorm
+from transformer_jax.model.layers import DecoderLayer, EncoderLayer
+from transformer_jax.model.masks import causal_mask, padding_mask
+
+
+class AttentionWeights(NamedTuple):
+    """The weights of every layer, first layer first."""
+
+    encoder: tuple[Float[Array, "B H S S"], ...]
+    decoder: tuple[Float[Array, "B H T T"], ...]
+    source: tuple[Float[Array, "B H T S"], ...]
+
+
+class Source(NamedTuple):
+    """A source as the decoder's layers see it: each layer's keys and values, and where there are tokens."""
+
+    memories: tuple[Memory, ...]
+    mask: Bool[Array, "B 1 1 S"]
+
+
+def shift_right(target: Int[Array, "B T"]) -> Int[Array, "B T"]:
+    """The decoder's input: the target one position later, after the begin token (section 3.1)."""
+    return jnp.pad(target[:, :-1], ((0, 0), (1, 0)), constant_values=BOS_ID)
+
+
+class Encoder(nn.Module):
+    """N encoder layers over embedded positions."""
+
+    config: config.Model
+
+    def setup(self) -> None:
+        self.layers = [EncoderLayer(self.config) for _ in range(self.config.num_layers)]
+        self.positions = Positions(self.config.positions, self.config.max_length, self.config.d_model)
+        self.dropout = Dropout(self.config.dropout_rate)
+        if self.config.pre_norm:
+            self.final_norm = LayerNorm(self.config.layer_norm_epsilon)
+
+    def __call__(
+        self, embedded: Float[Array, "B S D"], mask: Bool[Array, "B 1 1 S"], *, deterministic: bool
+    ) -> tuple[Float[Array, "B S D"], tuple[Float[Array, "B H S S"], ...]]:
+        x = self.dropout(embedded + self.positions.first(embedded.shape[1]), deterministic=deterministic)
+        x = x.astype(self.config.compute_dtype)
+        weights = []
+        for layer in self.layers:
+            x, layer_weights = layer(x, mask, deterministic=deterministic)
+            weights.append(layer_weights)
+        return (self.final_norm(x) if self.config.pre_norm else x), tuple(weights)
+
+
+class Decoder(nn.Module):
+    """N decoder layers over embedded positions and the encoder's output."""
+
+    config: config.Model
+
+    def setup(self) -> None:
+        self.layers = [DecoderLayer(self.config) for _ in range(self.config.num_layers)]
+        self.positions = Positions(self.config.positions, self.config.max_length, self.config.d_model)
+        self.dropout = Dropout(self.config.dropout_rate)
+        if self.config.pre_norm:
+            self.final_norm = LayerNorm(self.config.layer_norm_epsilon)
+
+    def source(self, encoded: Float[Array, "B S D"], mask: Bool[Array, "B 1 1 S"]) -> Source:
+        """Each layer's keys and values of the encoder's output, projected once a sentence."""
+        return Source(tuple(layer.source_memory(encoded) for layer in self.layers), mask)
+
+    def __call__(
+        self, embedded: Float[Array, "B T D"], source: Source, *, deterministic: bool
+    ) -> tuple[Float[Array, "B T D"], tuple[tuple[Float[Array, "B H T T"], Float[Array, "B H T S"]], ...]]:
+        """All positions at once; returns outputs and every layer's weights over the target and over the source."""
+        length = embedded.shape[1]
+        x = self.dropout(embedded + self.positions.first(length), deterministic=deterministic)
+        x = x.astype(self.config.compute_dtype)
+        weights = []
+        for layer, memory in zip(self.layers, source.memories, strict=True):
+            x, layer_weights = layer(x, causal_mask(length), memory, source.mask, deterministic=deterministic)
+            weights.append(layer_weights)
+        return (self.final_norm(x) if self.config.pre_norm else x), tuple(weights)
+
+    def step(
+        self, embedded: Float[Array, "B beam D"], position: Int[Array, ""], cache: tuple[Memory, ...], source: Source
+    ) -> tuple[Float[Array, "B beam D"], tuple[Memory, ...]]:
+        """One position of each beam, given the cache of those before it."""
+        x = (embedded + self.positions.at(position)).astype(self.config.compute_dtype)
+        extended = []
+        for layer, past, memory in zip(self.layers, cache, source.memories, strict=True):
+            x, layer_cache = layer.step(x, position, past, memory, source.mask)
+            extended.append(layer_cache)
+        return (self.final_norm(x) if self.config.pre_norm else x), tuple(extended)
+
+
+class Transformer(nn.Module):
+    """The whole model. Ids in, logits out; sequences end with the end token and are filled up with the pad id."""
+
+    config: config.Model
+    vocab_size: int
+
+    def setup(self) -> None:
+        size, d_model = self.vocab_size, self.config.d_model
+        self.source_embedding = Embedding(size, d_model)
+        shared = self.config.shared_embedding
+        self.target_embedding = self.source_embedding if shared else Embedding(size, d_model)
+        self.softmax = self.source_embedding if shared else Embedding(size, d_model)
+        self.encoder = Encoder(self.config)
+        self.decoder = Decoder(self.config)
+
+    def __call__(
+        self, source: Int[Array, "B S"], target: Int[Array, "B T"], *, deterministic: bool
+    ) -> Float[Array, "B T vocab"]:
+        """Teacher forcing: logits [b, t] predict target[b, t] from the source and the target before t."""
+        outputs, table = self.outputs(source, target, deterministic=deterministic)
+        return _logits(outputs, table)
+
+    def outputs(
+        self, source: Int[Array, "B S"], target: Int[Array, "B T"], *, deterministic: bool
+    ) -> tuple[Float[Array, "B T D"], Float[Array, "vocab D"]]:
+        """The decoder's outputs and the softmax's table, whose product is the logits: for losses that never hold them."""
+        encoded = self.encode(source, deterministic=deterministic)
+        embedded = self.target_embedding(shift_right(target))
+        return self.decoder(embedded, encoded, deterministic=deterministic)[0], self.softmax.table
+
+    def encode(self, source: Int[Array, "B S"], *, deterministic: bool) -> Source:
+        """The source as the decoder sees it."""
+        mask = padding_mask(source)
+        encoded, _ = self.encoder(self.source_embedding(source), mask, deterministic=deterministic)
+        return self.decoder.source(encoded, mask)
+
+    def decode_step(
+        self, ids: Int[Array, "B beam"], position: Int[Array, ""], cache: tuple[Memory, ...], source: Source
+    ) -> tuple[Float[Array, "B beam vocab"], tuple[Memory, ...]]:
+        """Logits of the token after `ids`, which stand at `position` of each beam, and the cache with them added."""
+        outputs, cache = self.decoder.step(self.target_embedding(ids), position, cache, source)
+        return _logits(outputs, self.softmax.table), cache
+
+    def attention_weights(self, source: Int[Array, "B S"], target: Int[Array, "B T"]) -> AttentionWeights:
+        """The weights of every head of every layer while `target` is read after `source`."""
+        mask = padding_mask(source)
+        encoded, encoder_weights = self.encoder(self.source_embedding(source), mask, deterministic=True)
+        embedded = self.target_embedding(shift_right(target))
+        _, weights = self.decoder(embedded, self.decoder.source(encoded, mask), deterministic=True)
+        return AttentionWeights(encoder_weights, *zip(*weights, strict=True))
+
+
+def _logits(outputs: Float[Array, "*B D"], table: Float[Array, "vocab D"]) -> Float[Array, "*B vocab"]:
+    return jnp.einsum("...d,vd->...v", outputs, table.astype(outputs.dtype), preferred_element_type=jnp.float32)
+
+
+def empty_cache(model: config.Model, batch_size: int, beam_size: int, length: int) -> tuple[Memory, ...]:
+    """The decoder's memories before the first of `length` steps, one [B, beam, H, M, K] and [..., V] pair a layer."""
+    shape = (batch_size, beam_size, model.num_heads, length)
+    keys = jnp.zeros((*shape, model.d_k), model.compute_dtype)
+    values = jnp.zeros((*shape, model.d_v), model.compute_dtype)
+    return (Memory(keys, values),) * model.num_layers

@@ -1,0 +1,134 @@
+"""Train states on disk, by Orbax: what a run resumes from, and what an averaged model is made of.
+
+Beside the arrays stands a manifest of their names, shapes, types and checksums. A checkpoint that does not agree with
+its manifest, or with the model asked for, is not used.
+"""
+
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import orbax.checkpoint as ocp
+from orbax.checkpoint.checkpoint_managers import LatestN
+
+from transformer_jax.errors import UserError
+from transformer_jax.training.step import TrainState
+
+Manifest = dict[str, list]
+
+
+class CheckpointError(UserError):
+    """A checkpoint that cannot be used: the message names it and says why."""
+
+
+def manifest(tree: Any) -> Manifest:
+    """Path in the tree -> [shape, dtype, CRC-32 of the values]."""
+    described = {}
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+        array = np.ascontiguousarray(leaf)
+        described[jax.tree_util.keystr(path)] = [list(array.shape), str(array.dtype), zlib.crc32(array.data)]
+    return described
+
+
+class Checkpoints:
+    """The newest `keep` train states of a run, in `directory`."""
+
+    def __init__(self, directory: Path, *, keep: int):
+        options = ocp.CheckpointManagerOptions(preservation_policy=LatestN(keep), enable_async_checkpointing=False)
+        self._manager = ocp.CheckpointManager(directory.absolute(), options=options)
+        self.directory = directory
+
+    @property
+    def steps(self) -> list[int]:
+        """Steps with a checkpoint, ascending."""
+        return sorted(self._manager.all_steps())
+
+    def save(self, state: TrainState) -> None:
+        """Writes `state` under its step; it appears whole or not at all. A step that is there already stays as it is."""
+        step = int(state.step)
+        if step in self.steps:
+            return
+        parts = {"params": state.params, "opt_state": state.opt_state}
+        items = {name: ocp.args.StandardSave(tree) for name, tree in parts.items()}
+        described = {name: manifest(tree) for name, tree in parts.items()}
+        self._manager.save(step, args=ocp.args.Composite(manifest=ocp.args.JsonSave(described), **items))
+
+    def restore_newest(self, like: TrainState, on_damaged: Callable[[str], None]) -> TrainState | None:
+        """The newest state that is whole, in the layout of `like`; None if there never was one.
+
+        Damaged ones are told to `on_damaged`, one line each, and removed, so that the run can write them anew.
+
+        Raises:
+          CheckpointError: all are damaged, or the newest is another model's.
+        """
+        for step in reversed(self.steps):
+            try:
+                parts = self._restore(step, {"params": like.params, "opt_state": like.opt_state})
+            except CheckpointError as error:
+                on_damaged(str(error))
+                damaged = step
+                continue
+            for newer in [newer for newer in self.steps if newer > step]:
+                self._manager.delete(newer)
+            number = jax.device_put(np.asarray(step, like.step.dtype), like.step.sharding)
+            return TrainState(number, parts["params"], parts["opt_state"])
+        if self.steps:
+            raise CheckpointError(f"{self.directory}: no checkpoint is whole; the oldest is that of step {damaged}")
+        return None
+
+    def average(self, count: int, like: Any) -> tuple[Any, list[int]]:
+        """The mean, taken in float64 and returned in float32, of the newest `count` checkpoints' parameters, and their steps.
+
+        Raises:
+          CheckpointError: there is none, or one of them is damaged or another model's.
+        """
+        steps = self.steps[-count:]
+        if not steps:
+            raise CheckpointError(f"{self.directory}: holds no checkpoint")
+        total = jax.tree.map(lambda leaf: np.zeros(leaf.shape, np.float64), like)
+        for step in steps:
+            params = self._restore(step, {"params": like})["params"]
+            total = jax.tree.map(lambda a, b: a + np.asarray(b), total, params)
+        return jax.tree.map(lambda leaf: (leaf / len(steps)).astype(np.float32), total), steps
+
+    def _restore(self, step: int, like: dict[str, Any]) -> dict[str, Any]:
+        """The named parts of one checkpoint, compared with its manifest and with `like`."""
+        name = f"checkpoint {self.directory / str(step)}"
+        try:
+            described = self._manager.restore(step, args=ocp.args.Composite(manifest=ocp.args.JsonRestore()))["manifest"]
+        except Exception as error:  # Orbax and TensorStore have no common base for what a damaged file does to them
+            raise CheckpointError(f"{name} is damaged: {_first_line(error)}") from error
+        _require_same_model(name, described, like)
+        items = {part: ocp.args.StandardRestore(tree) for part, tree in like.items()}
+        try:
+            restored = dict(self._manager.restore(step, args=ocp.args.Composite(**items)).items())
+        except Exception as error:  # as above
+            raise CheckpointError(f"{name} is damaged: {_first_line(error)}") from error
+        for part, tree in restored.items():
+            if manifest(tree) != described[part]:
+                raise CheckpointError(f"{name} is damaged: the checksums of its {part} do not agree")
+        return restored
+
+
+def _require_same_model(name: str, described: dict[str, Manifest], like: dict[str, Any]) -> None:
+    """Without this a restore into a smaller model would load part of the weights without a word."""
+    for part, tree in like.items():
+        found = {path: (tuple(entry[0]), entry[1]) for path, entry in described[part].items()}
+        leaves = jax.tree_util.tree_leaves_with_path(tree)
+        wanted = {jax.tree_util.keystr(path): (tuple(leaf.shape), str(leaf.dtype)) for path, leaf in leaves}
+        for path in sorted(found.keys() | wanted.keys()):
+            if found.get(path) != wanted.get(path):
+                raise ModelMismatchError(
+                    f"{name} is another model's: {part}{path} is {found.get(path)} there, {wanted.get(path)} here"
+                )
+
+
+class ModelMismatchError(UserError):
+    """A checkpoint of another model. Not a CheckpointError: no older checkpoint could help."""
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).split("\n")[0][:200]

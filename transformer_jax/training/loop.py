@@ -1,0 +1,201 @@
+"""Training from the first or the newest checkpoint's step to the last."""
+
+import math
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from transformer_jax import config, parallel
+from transformer_jax.data.batching import Batch, BatchPlan, evaluation_batches
+from transformer_jax.data.encoded import EncodedCorpus
+from transformer_jax.errors import UserError
+from transformer_jax.model.transformer import Transformer
+from transformer_jax.special_ids import PAD_ID
+from transformer_jax.training.checkpoint import Checkpoints
+from transformer_jax.training.metrics_log import MetricsLog, Record
+from transformer_jax.training.optimizer import learning_rate_schedule, make_optimizer
+from transformer_jax.training.step import (
+    Params,
+    StepMetrics,
+    initial_state,
+    make_evaluation_step,
+    make_train_step,
+)
+
+
+class TrainingError(UserError):
+    """Training cannot go on: the message names the step."""
+
+
+@dataclass(frozen=True)
+class Observer:
+    """Who watches a run. Nothing of the run depends on it but when it stops early."""
+
+    record: Callable[[Record], None]  # every record of metrics.jsonl
+    say: Callable[[str], None]  # one line for a person
+    should_stop: Callable[[], bool]  # asked after every step; True: save and return
+
+
+class Window:
+    """The updates since the last record: their metrics, which are fetched together so that steps are not waited for."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[int, StepMetrics]] = []
+        self.positions = 0
+        self.checksum = 0  # of every batch, so that two runs can be seen to have read the same
+        self.started = time.monotonic()
+
+    def add(self, step: int, metrics: StepMetrics, batch: Batch) -> None:
+        self.steps.append((step, metrics))
+        self.positions += batch.target.size
+        self.checksum = zlib.crc32(batch.target.tobytes(), zlib.crc32(batch.source.tobytes(), self.checksum))
+
+    def record(self, experiment: config.Experiment, steps_per_epoch: int) -> Record:
+        """The window as one record; raises TrainingError naming the first step whose loss or gradient is not finite."""
+        for step, metrics in self.steps:
+            if not (math.isfinite(metrics.sums.loss) and math.isfinite(metrics.gradient_norm)):
+                raise TrainingError(
+                    f"step {step}: the loss is {float(metrics.sums.loss)}, the gradient norm "
+                    f"{float(metrics.gradient_norm)}; the last checkpoint is from before"
+                )
+        last_step, last = self.steps[-1]
+        sums = np.sum([metrics.sums for _, metrics in self.steps], axis=0, dtype=np.float64)
+        loss, negative_log_likelihood, tokens = (float(value) for value in sums)
+        seconds = time.monotonic() - self.started
+        return {
+            "kind": "train",
+            "step": last_step,
+            "epoch": last_step / steps_per_epoch,
+            "loss": loss / tokens,
+            "negative_log_likelihood": negative_log_likelihood / tokens,
+            "learning_rate": float(learning_rate_schedule(experiment)(last_step - 1)),
+            "gradient_norm": float(last.gradient_norm),
+            "target_tokens_per_update": tokens / len(self.steps),
+            "target_tokens_per_second": tokens / seconds,
+            "padding_share": 1 - tokens / self.positions,
+            "seconds": seconds,
+            "batches_crc32": self.checksum,
+        }
+
+
+def train(
+    experiment: config.Experiment, train_split: EncodedCorpus, dev_split: EncodedCorpus, workdir: Path, observer: Observer
+) -> int:
+    """Trains in `workdir`, from its newest checkpoint if it has one, and returns the number of updates made in all.
+
+    A run that was stopped at any moment and started again is, on the same hardware, bit for bit the uninterrupted one.
+
+    Raises:
+      TrainingError: the loss or the gradient is not finite.
+      CheckpointError, ModelMismatchError: the workdir's checkpoints cannot be used.
+      CorpusError: there is nothing to train on.
+    """
+    training = experiment.training
+    plan = batch_plan(experiment, train_split)
+    model = Transformer(experiment.model, experiment.data.vocab_size)
+    optimizer = make_optimizer(experiment)
+    checkpoints = Checkpoints(workdir / "checkpoints", keep=training.keep_checkpoints)
+    state = parallel.replicate(initial_state(model, optimizer, training.seed))
+    restored = checkpoints.restore_newest(state, observer.say)
+    if restored is not None:
+        state = restored
+        observer.say(f"resumed from step {int(state.step)}")
+    log = MetricsLog(workdir, resumed_at=int(state.step))
+
+    def append(record: Record) -> None:
+        log.append(record)
+        observer.record(record)
+
+    train_step = parallel.on_all_devices(make_train_step(model, optimizer, training), donate_state=True)
+    evaluate = dev_loss(model, dev_split, experiment.batching)
+    due = _CheckpointTimer(training)
+    window = Window()
+    step = int(state.step)
+    while step < training.num_steps and not out_of_patience(log.records, training.patience):
+        batch = plan.batch(train_split, step)
+        state, metrics = train_step(state, _shard(batch, experiment.batching))
+        step += 1
+        window.add(step, metrics, batch)
+        stopping = observer.should_stop()
+        last = stopping or step == training.num_steps
+        evaluating = step % training.evaluate_every_steps == 0 or step == training.num_steps
+        saving = due(step) or last
+        if saving or evaluating or step % training.log_every_steps == 0:
+            append(window.record(experiment, plan.steps_per_epoch))
+            window = Window()
+        if evaluating:
+            append({"kind": "dev", "step": step, **evaluate(state.params)})
+            window.started = time.monotonic()
+        if saving:
+            checkpoints.save(state)
+            window.started = time.monotonic()
+        if stopping:
+            observer.say(f"stopped at step {step}, saved; the same command goes on from here")
+            break
+    checkpoints.save(state)
+    log.close()
+    return step
+
+
+def batch_plan(experiment: config.Experiment, split: EncodedCorpus) -> BatchPlan:
+    """Which pairs each batch of the experiment holds."""
+    return BatchPlan(
+        split.source_lengths,
+        split.target_lengths,
+        tokens_per_batch=experiment.batching.tokens_per_batch,
+        num_shapes=experiment.batching.num_shapes,
+        seed=experiment.training.seed,
+        max_length=experiment.data.max_train_length,
+    )
+
+
+def dev_loss(
+    model: Transformer, split: EncodedCorpus, batching: config.Batching
+) -> Callable[[Params], dict[str, float]]:
+    """A function of parameters: the loss per token, without smoothing, and its exponential, the perplexity per piece."""
+    step = parallel.on_all_devices(make_evaluation_step(model), donate_state=False)
+
+    def evaluate(params: Params) -> dict[str, float]:
+        batches = evaluation_batches(split, tokens_per_batch=batching.tokens_per_device, num_shapes=batching.num_shapes)
+        sums = [step(params, _shard(batch, batching)) for _, batch in batches]
+        _, nll, tokens = np.sum(jax.device_get(sums), axis=0, dtype=np.float64)
+        return {"negative_log_likelihood": float(nll / tokens), "perplexity": float(np.exp(nll / tokens))}
+
+    return evaluate
+
+
+def out_of_patience(records: list[Record], patience: int | None) -> bool:
+    """Whether the last `patience` evaluations all failed to lower the lowest dev loss before them.
+
+    A function of the log, so that a resumed run stops where the uninterrupted one would.
+    """
+    losses = [record["negative_log_likelihood"] for record in records if record["kind"] == "dev"]
+    if patience is None or len(losses) <= patience:
+        return False
+    return min(losses[-patience:]) >= min(losses[:-patience])
+
+
+class _CheckpointTimer:
+    """Says after each step whether a checkpoint is due, by steps or by minutes."""
+
+    def __init__(self, training: config.Training):
+        self._steps = training.checkpoint_every_steps
+        self._seconds = None if training.checkpoint_every_minutes is None else training.checkpoint_every_minutes * 60
+        self._last = time.monotonic()
+
+    def __call__(self, step: int) -> bool:
+        by_steps = self._steps is not None and step % self._steps == 0
+        by_time = self._seconds is not None and time.monotonic() - self._last >= self._seconds
+        if by_steps or by_time:
+            self._last = time.monotonic()
+        return by_steps or by_time
+
+
+def _shard(batch: Batch, batching: config.Batching) -> Batch:
+    assert PAD_ID == 0  # `shard` fills up with zeros
+    return parallel.shard(batch, devices=parallel.num_devices(), tokens_per_device=batching.tokens_per_device)

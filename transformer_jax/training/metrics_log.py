@@ -1,0 +1,51 @@
+"""What a run measured, as `metrics.jsonl` (one JSON object a line) and as TensorBoard scalars."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from tensorboardX import SummaryWriter
+
+Record = dict[str, Any]
+
+
+class MetricsLog:
+    """Appends records {"kind": ..., "step": ..., name: value, ...} of a run in `workdir`.
+
+    Opened at step `resumed_at`, it first drops what a killed run had logged beyond that step: each step stands there once.
+    """
+
+    def __init__(self, workdir: Path, *, resumed_at: int):
+        self._path = workdir / "metrics.jsonl"
+        self.records = [record for record in read_metrics(self._path) if record["step"] <= resumed_at]
+        temporary = self._path.with_suffix(".tmp")
+        temporary.write_text("".join(json.dumps(record) + "\n" for record in self.records))
+        os.replace(temporary, self._path)
+        self._tensorboard = SummaryWriter(str(workdir / "tensorboard"), purge_step=resumed_at + 1)
+
+    def append(self, record: Record) -> None:
+        """Writes `record` to both places at once."""
+        self.records.append(record)
+        with self._path.open("a") as file:
+            file.write(json.dumps(record) + "\n")
+        for name, value in record.items():
+            if isinstance(value, (int, float)) and name != "step":
+                self._tensorboard.add_scalar(f"{record['kind']}/{name}", value, record["step"])
+        self._tensorboard.flush()
+
+    def close(self) -> None:
+        self._tensorboard.close()
+
+
+def read_metrics(path: Path) -> list[Record]:
+    """The records of a `metrics.jsonl`; a last line that a kill cut short is left out."""
+    if not path.exists():
+        return []
+    records = []
+    for line in path.read_text().split("\n"):
+        try:
+            records.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue
+    return records
