@@ -7,9 +7,10 @@ from collections.abc import Callable
 from transformer_jax.errors import UserError
 
 
-def parser(description: str, *, gin_file_required: bool) -> argparse.ArgumentParser:
-    """A parser with `--gin_file`, `--gin_param` and `--workdir`."""
-    flags = argparse.ArgumentParser(description=description, allow_abbrev=False)
+def parser(description: str | None, *, gin_file_required: bool) -> argparse.ArgumentParser:
+    """A parser with `--gin_file` and `--gin_param`."""
+    raw = argparse.RawDescriptionHelpFormatter
+    flags = argparse.ArgumentParser(description=description, formatter_class=raw, allow_abbrev=False)
     flags.add_argument(
         "--gin_file",
         action="append",

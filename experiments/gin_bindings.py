@@ -1,12 +1,13 @@
-"""The only file that knows gin: files and bindings in, one frozen `Experiment` out, or one clear line about what is wrong.
+"""The only file that knows gin: files and bindings in, one frozen `Experiment` out, or one clear line on what is wrong.
 
-gin's parser reads the files; gin's registry is not used. It accepts bindings that nothing reads, scopes, imports and
-references to code. Here a binding sets a field of one of the config's dataclasses to a literal value, every field is set,
-and nothing else is accepted.
+gin's parser reads the files; gin's registry is not used: it accepts bindings that nothing reads, scopes, imports and
+references to code. Here a binding sets a field of one of the config's dataclasses to a literal value, every field is
+set, and nothing else is accepted.
 """
 
 import dataclasses
 import difflib
+import tokenize
 import typing
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -51,7 +52,11 @@ def load_experiment(gin_files: Sequence[str | Path], gin_params: Sequence[str] =
         bindings |= {binding.name: binding for binding in _read_file(Path(path), included_by=())}
     for param in gin_params:
         bindings |= {binding.name: binding for binding in _parse(param, origin=f"--gin_param={param}", path=())}
-    return Experiment(**{part: _build(cls, bindings) for part, cls in _PARTS.items()})
+    try:
+        return Experiment(**{part: _build(cls, bindings) for part, cls in _PARTS.items()})
+    except ConfigError as error:
+        culprit = bindings.get(str(error).split(" = ")[0])
+        raise ConfigError(f"{culprit.where}: {error}" if culprit else str(error)) from error
 
 
 def resolved(experiment: Experiment) -> dict[str, Any]:
@@ -67,7 +72,7 @@ def to_gin(experiment: Experiment) -> str:
 
 def _read_file(path: Path, *, included_by: tuple[Path, ...]) -> Iterator[Binding]:
     by = f" (included by {included_by[-1]})" if included_by else ""
-    if path in included_by:
+    if path.resolve() in [includer.resolve() for includer in included_by]:
         raise ConfigError(f"{path}{by}: includes itself")
     try:
         text = path.read_text(encoding="utf-8")
@@ -83,31 +88,35 @@ def _parse(text: str, *, origin: str, path: tuple[Path, ...]) -> Iterator[Bindin
     for statement in _statements(text, origin, is_file=bool(path)):
         where = f"{origin}, line {statement.location.line_num}" if path else origin
         if isinstance(statement, config_parser.IncludeStatement) and path:
-            yield from _read_file((path[-1].parent / statement.filename).resolve(), included_by=path)
+            yield from _read_file(path[-1].parent / statement.filename, included_by=path)
         elif isinstance(statement, config_parser.BindingStatement) and not statement.scope:
-            name = f"{statement.selector}.{statement.arg_name}" if statement.selector else statement.arg_name
+            name = f"{statement.selector}.{statement.arg_name}".removesuffix(".")
             _require_known(name, where)
             yield Binding(name, statement.value, where)
         else:
-            raise ConfigError(f"{where}: only `include` and bindings such as `Model.d_model = 512` may stand here")
+            allowed = "`include` and bindings" if path else "bindings"
+            raise ConfigError(f"{where}: only {allowed} such as `Model.d_model = 512` may stand here")
 
 
 def _statements(text: str, origin: str, *, is_file: bool) -> Iterator[Any]:
     """gin's statements; whatever its parser raises becomes one line that names file and line."""
-    parser, line = None, 1
+    parser = None
     try:
         parser = config_parser.ConfigParser(text, _LiteralsOnly())
-        for statement in parser:
-            line = statement.location.line_num
-            yield statement
-    except ConfigError as error:
-        line = parser.current_token.start[0] if parser else line
-        raise ConfigError(f"{origin}, line {line}: {error}" if is_file else f"{origin}: {error}") from error
-    except (SyntaxError, ValueError) as error:
-        location = error.args[1] if len(error.args) > 1 else None
-        line = getattr(location, "line_num", None) or (parser.current_token.start[0] if parser else line)
-        reason = str(error.args[0]).strip().splitlines()[0]
-        raise ConfigError(f"{origin}, line {line}: {reason}" if is_file else f"{origin}: {reason}") from error
+        yield from parser
+    except (SyntaxError, tokenize.TokenError, ValueError, TypeError) as error:
+        location = error.args[1] if isinstance(error, SyntaxError) and len(error.args) > 1 else None
+        line = location[1] if location else parser.current_token.start[0] if parser else 1
+        raise ConfigError(
+            f"{origin}, line {line}: {_reason(error)}" if is_file else f"{origin}: {_reason(error)}"
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong, without the lines that gin adds: below our own message the place, above its own Python's words."""
+    if isinstance(error, ConfigError):
+        return str(error).splitlines()[0]
+    return str(error.args[0]).strip().splitlines()[-1].strip()
 
 
 def _require_known(name: str, where: str) -> None:
@@ -123,8 +132,4 @@ def _build(cls: Any, bindings: dict[str, Binding]) -> Any:
     missing = [name for name in names if name not in bindings]
     if missing:
         raise ConfigError(f"not set by any file or binding: {', '.join(missing)}")
-    try:
-        return cls(**{name.split(".")[1]: bindings[name].value for name in names})
-    except ConfigError as error:
-        culprit = bindings.get(str(error).split(" = ")[0])
-        raise ConfigError(f"{culprit.where}: {error}" if culprit else str(error)) from error
+    return cls(**{name.split(".")[1]: bindings[name].value for name in names})

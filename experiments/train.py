@@ -15,9 +15,11 @@ from transformer_jax.training.loop import Observer, batch_plan, train
 
 
 def main() -> None:
-    flags = command.parser(__doc__.splitlines()[0], gin_file_required=True)
+    flags = command.parser(__doc__, gin_file_required=True)
     flags.add_argument("--workdir", type=Path, required=True)
-    flags.add_argument("--accept_changes", action="store_true", help="go on with settings other than the run began with")
+    flags.add_argument(
+        "--accept_changes", action="store_true", help="go on with settings other than the run began with"
+    )
     args = flags.parse_args()
     experiment = load_experiment(args.gin_file, args.gin_param)
     data = prepare_data(experiment.data)

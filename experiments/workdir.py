@@ -14,7 +14,7 @@ class WorkdirError(UserError):
 
 
 def differences(ours: Experiment, theirs: Experiment) -> list[str]:
-    """"Name: their value -> our value" for each setting that differs."""
+    """ "Name: their value -> our value" for each setting that differs."""
     before, now = resolved(theirs), resolved(ours)
     return [f"{name}: {before[name]!r} -> {now[name]!r}" for name in now if before[name] != now[name]]
 
@@ -41,6 +41,8 @@ def claim(workdir: Path, experiment: Experiment, *, accept_changes: bool) -> lis
             raise WorkdirError(
                 f"{workdir} was made with another config ({listed}): choose another --workdir, or say --accept_changes"
             )
+    elif workdir.exists() and not workdir.is_dir():
+        raise WorkdirError(f"{workdir} is not a directory: choose another --workdir")
     elif workdir.exists() and any(workdir.iterdir()):
         raise WorkdirError(f"{workdir} is not empty and not a run's (it has no config.gin): choose another --workdir")
     if changes or not path.exists():

@@ -39,10 +39,23 @@ def _accepts(annotation: Any, value: Any) -> bool:
     return isinstance(value, annotation)
 
 
+_TYPE_NAMES: dict[Any, str] = {
+    bool: "True or False",
+    int: "a whole number",
+    float: "a finite number",
+    str: "a string",
+    tuple[str, ...]: "a tuple of strings",
+    types.NoneType: "None",
+}
+
+
 def _type_name(annotation: Any) -> str:
-    if typing.get_origin(annotation) is typing.Literal:
+    origin = typing.get_origin(annotation)
+    if origin is typing.Literal:
         return "one of " + ", ".join(map(repr, typing.get_args(annotation)))
-    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    if origin in (types.UnionType, typing.Union):
+        return " or ".join(map(_type_name, typing.get_args(annotation)))
+    return _TYPE_NAMES[annotation]
 
 
 @dataclass(frozen=True)
@@ -61,10 +74,15 @@ class _Checked:
         if not holds:
             raise ConfigError(f"{type(self).__name__}.{field} = {getattr(self, field)!r}: {rule}")
 
-    def require_at_least(self, bound: float, *fields: str) -> None:
+    def require_at_least(self, bound: int, *fields: str) -> None:
         for field in fields:
             value = getattr(self, field)
             self.require(value is None or value >= bound, field, f"must be at least {bound}")
+
+    def require_positive(self, *fields: str) -> None:
+        for field in fields:
+            value = getattr(self, field)
+            self.require(value is None or value > 0, field, "must be positive")
 
     def require_rate(self, *fields: str) -> None:
         for field in fields:
@@ -96,7 +114,7 @@ class Model(_Checked):
         super().__post_init__()
         self.require_at_least(1, "num_layers", "d_model", "d_ff", "num_heads", "d_k", "d_v", "max_length")
         self.require_rate("dropout_rate", "attention_dropout_rate", "feed_forward_dropout_rate")
-        self.require(self.layer_norm_epsilon > 0, "layer_norm_epsilon", "must be positive")
+        self.require_positive("layer_norm_epsilon")
         self.require(
             self.positions == "learned" or self.d_model % 2 == 0, "d_model", "must be even: sinusoids come in pairs"
         )
@@ -156,11 +174,7 @@ class Optimizer(_Checked):
         super().__post_init__()
         self.require_rate("beta1", "beta2")
         self.require_at_least(1, "warmup_steps")
-        for field in ("epsilon", "learning_rate_scale"):
-            self.require(getattr(self, field) > 0, field, "must be positive")
-        self.require(
-            self.max_gradient_norm is None or self.max_gradient_norm > 0, "max_gradient_norm", "must be positive"
-        )
+        self.require_positive("epsilon", "learning_rate_scale", "max_gradient_norm")
 
 
 @dataclass(frozen=True)
@@ -181,20 +195,9 @@ class Training(_Checked):
         super().__post_init__()
         self.require_rate("label_smoothing")
         self.require_at_least(0, "seed")
-        self.require_at_least(
-            1,
-            "num_steps",
-            "log_every_steps",
-            "evaluate_every_steps",
-            "patience",
-            "checkpoint_every_steps",
-            "keep_checkpoints",
-        )
-        self.require(
-            self.checkpoint_every_minutes is None or self.checkpoint_every_minutes > 0,
-            "checkpoint_every_minutes",
-            "must be positive",
-        )
+        self.require_at_least(1, "num_steps", "log_every_steps", "evaluate_every_steps", "patience")
+        self.require_at_least(1, "checkpoint_every_steps", "keep_checkpoints")
+        self.require_positive("checkpoint_every_minutes")
 
 
 @dataclass(frozen=True)

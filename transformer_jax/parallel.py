@@ -22,7 +22,7 @@ def num_devices() -> int:
 
 
 def replicate(tree: Tree) -> Tree:
-    """The values of `tree` on every device, laid out as a step returns them, so that the first step is not a case apart."""
+    """The values of `tree` on every device, laid out as a step returns them: the first step is then no case apart."""
     everywhere = NamedSharding(Mesh(np.array(jax.local_devices()), (AXIS,)), PartitionSpec())
     return jax.device_put(tree, everywhere)
 
@@ -47,7 +47,7 @@ def on_all_devices(step: Callable[..., Any], *, donate_state: bool) -> Callable[
 
 
 def shard(batch: Tree, *, devices: int, tokens_per_device: int) -> Tree:
-    """Leaves [B, L] to [devices, accumulation, rows, L], filled up with rows of zeros (padding) where B does not divide.
+    """Leaves [B, L] to [devices, accumulation, rows, L], filled up with rows of padding where B does not divide.
 
     The accumulation is the smallest that keeps rows * L within `tokens_per_device`, or one row.
     """

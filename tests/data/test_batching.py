@@ -216,7 +216,7 @@ def test_the_plans_batches_hold_its_pairs():
     for step in range(2 * plan.steps_per_epoch):
         batch = plan.batch(corpus, step)
         assert batch.source.shape == plan.batch_shape(step)
-        for row, pair in enumerate(plan.batch_indices(step)):
+        for row, pair in enumerate(plan.batch_indices(step).tolist()):
             assert batch.source[row][batch.source[row] != PAD_ID].tolist() == corpus.source(pair).tolist()
             assert batch.target[row][batch.target[row] != PAD_ID].tolist() == corpus.target(pair).tolist()
 
@@ -230,7 +230,7 @@ def test_evaluation_has_every_pair_once_also_empty_and_very_long_ones(num_shapes
     seen, longest, shapes = [], 0, set()
     for indices, batch in evaluation_batches(corpus, tokens_per_batch=2048, num_shapes=num_shapes):
         shapes.add(batch.source.shape)
-        for row, pair in enumerate(indices):
+        for row, pair in enumerate(indices.tolist()):
             assert batch.source[row][batch.source[row] != PAD_ID].tolist() == corpus.source(pair).tolist()
             assert batch.target[row][batch.target[row] != PAD_ID].tolist() == corpus.target(pair).tolist()
             assert max(source[pair], target[pair]) >= longest

@@ -14,16 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from transformer_jax.decoding.beam_search import (
-    Hypotheses,
-    State,
-    beam_search,
-    best_candidates,
-    gather_beams,
-    is_searching,
-    length_penalty,
-    retire,
-)
+from transformer_jax.decoding.beam_search import Hypotheses, beam_search
 
 EOS, PAD, BOS = 1, 0, 2
 Ranked = list[tuple[tuple[int, ...], float, float, bool]]  # (ids, score, log P, finished), best first
@@ -209,153 +200,6 @@ def test_limits_beyond_the_buffer_end_with_it():
     jax.tree.map(np.testing.assert_array_equal, far, at_the_end)
 
 
-def markov_step(transitions: np.ndarray) -> Callable:
-    """The next token depends on the last one alone; no cache."""
-    return lambda ids, _, cache: (jnp.log(jnp.asarray(transitions, jnp.float32))[ids], cache)
-
-
-def markov_hypotheses(transitions: np.ndarray, **settings) -> Hypotheses:
-    settings = {"beam_size": 2, "max_steps": 7, "alpha": 0.0, "offset": 5.0} | settings
-    limits = jnp.full(1, settings["max_steps"])
-    return beam_search(markov_step(transitions), (), limits, bos_id=BOS, eos_id=EOS, pad_id=PAD, **settings)
-
-
-def markov_search(transitions: np.ndarray, **settings) -> Ranked:
-    return as_lists(markov_hypotheses(transitions, **settings))[0]
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_beam_of_one_is_greedy(seed):
-    transitions = np.random.default_rng(seed).dirichlet(np.ones(11), size=11)
-    chain = [BOS]
-    while len(chain) <= 7 and chain[-1] != EOS:
-        chain.append(int(transitions[chain[-1]].argmax()))
-    ((ids, _, log_prob, finished),) = markov_search(transitions, beam_size=1, alpha=0.6)
-    assert ids == tuple(chain[1:])
-    assert finished == (chain[-1] == EOS)
-    expected = sum(math.log(transitions[a, b]) for a, b in itertools.pairwise(chain))
-    assert log_prob == pytest.approx(expected, rel=2e-6)
-
-
-def patient_transitions() -> np.ndarray:
-    """Three hypotheses: "end" 0.5, "3 end" 0.3, and "3 4 5 6 7 8 end" 0.2, which is certain from 4 on."""
-    transitions = np.zeros((9, 9))
-    transitions[BOS, [EOS, 3]] = 0.5
-    transitions[3, [EOS, 4]] = 0.6, 0.4
-    transitions[[4, 5, 6, 7, 8], [5, 6, 7, 8, EOS]] = 1.0
-    return transitions
-
-
-@pytest.mark.parametrize(("alpha", "offset"), [(1.0, 0.0), (3.0, 5.0)])
-def test_a_longer_hypothesis_that_wins_is_waited_for(alpha, offset):
-    """After two steps both slots hold a finished hypothesis, and each beats the live one as it stands then.
-
-    With alpha 1 and offset 0: -0.69 and -0.60 against log 0.2 / 2 = -0.80, which ends as log 0.2 / 7 = -0.23.
-    """
-    first, _ = markov_search(patient_transitions(), alpha=alpha, offset=offset)
-    assert first[0] == (3, 4, 5, 6, 7, 8, EOS)
-    assert first[1] == pytest.approx(math.log(0.2) / penalty(7, alpha, offset), rel=2e-6)
-
-
-def test_without_normalisation_the_short_ones_win():
-    ranked = markov_search(patient_transitions(), alpha=0.0)
-    assert_same(ranked, [((EOS,), math.log(0.5), math.log(0.5), True), ((3, EOS), math.log(0.3), math.log(0.3), True)])
-
-
-def test_the_end_token_counts():
-    ranked = {ids: score for ids, score, *_ in markov_search(patient_transitions(), beam_size=3, alpha=0.6)}
-    assert ranked[(EOS,)] == pytest.approx(math.log(0.5) / (6 / 6) ** 0.6, rel=2e-6)
-    assert ranked[(3, EOS)] == pytest.approx(math.log(0.3) / (7 / 6) ** 0.6, rel=2e-6)
-
-
-def test_tokens_of_probability_zero_fill_no_slot():
-    """Two hypotheses exist for a beam of five; the other three slots are empty."""
-    transitions = np.zeros((4, 4))
-    transitions[BOS] = [0, 0.25, 0, 0.75]
-    transitions[3] = [0, 1, 0, 0]
-    found = markov_hypotheses(transitions, beam_size=5)
-    assert found.lengths.tolist() == [[2, 1, 0, 0, 0]]
-    assert found.finished.tolist() == [[True, True, False, False, False]]
-    assert found.ids[0, :, :3].tolist() == [[3, EOS, PAD], [EOS, PAD, PAD], [PAD] * 3, [PAD] * 3, [PAD] * 3]
-    assert found.scores[0, 2:].tolist() == [-math.inf] * 3
-    assert found.log_probs[0].tolist() == pytest.approx([math.log(0.75), math.log(0.25)] + [-math.inf] * 3)
-
-
-def test_the_search_ends_when_it_is_decided():
-    """From position 2 on the step gives NaN. It is not asked, for by then no live hypothesis can win."""
-
-    def step(ids, position, cache):
-        first = jnp.log(jnp.asarray([1e-7, 0.6, 1e-7, 0.4 - 2e-7]))
-        log_probs = jnp.where(position == 0, first, jnp.log(jnp.asarray([1e-4, 0.9997, 1e-4, 1e-4])))
-        return jnp.broadcast_to(jnp.where(position >= 2, jnp.nan, log_probs), (*ids.shape, 4)), cache
-
-    found = beam_search(
-        step, (), jnp.asarray([30]),
-        beam_size=2, max_steps=31, alpha=0.6, offset=5.0, bos_id=BOS, eos_id=EOS, pad_id=PAD,
-    )  # fmt: skip
-    assert [ids for ids, *_ in as_lists(found)[0]] == [(EOS,), (3, EOS)]
-    assert np.isfinite(found.scores).all()
-
-
-def test_the_stop_rule_by_hand():
-    """Penalties of limit 7 and alpha 1: 2 with offset 5. A live -3 can still become -1.5."""
-    worst = jnp.asarray([[-1.0, -1.5], [-1.0, -1.51], [-1.0, -jnp.inf], [-1.0, -9.0], [-1.0, -9.0]])
-    finished = Hypotheses(jnp.zeros((5, 2, 9), jnp.int32), jnp.ones((5, 2), jnp.int32), worst, worst, worst > -jnp.inf)
-    live = jnp.asarray([[-3.0, -4.0], [-3.0, -4.0], [-300.0, -400.0], [-3.0, -4.0], [-jnp.inf, -jnp.inf]])
-    state = State(jnp.asarray(3), finished.ids, live, finished, ())
-    penalties = partial(length_penalty, alpha=1.0, offset=5.0)
-    limits = jnp.asarray([7, 7, 7, 3, 7])
-    # no better than the worst kept; better; a slot is empty; at its limit; nothing alive
-    assert is_searching(state, limits, penalties).tolist() == [False, True, True, False, False]
-
-
-def test_candidates_are_the_best_of_all_with_ties_in_order():
-    """Small whole numbers make ties everywhere; the oracle is a stable sort of the flat axis."""
-    rng = np.random.default_rng(5)
-    step_log_probs, live = -rng.integers(0, 4, (7, 3, 11)), -rng.integers(0, 3, (7, 3))
-    flat = (live[:, :, None] + step_log_probs).reshape(7, 33)
-    order = np.argsort(-flat, axis=1, kind="stable")[:, :6]
-    parents, tokens, log_probs = best_candidates(
-        jnp.asarray(step_log_probs, jnp.float32), jnp.asarray(live, jnp.float32)
-    )
-    np.testing.assert_array_equal(parents, order // 11)
-    np.testing.assert_array_equal(tokens, order % 11)
-    np.testing.assert_array_equal(log_probs, np.take_along_axis(flat, order, axis=1))
-
-
-def test_a_vocabulary_smaller_than_the_beam():
-    parents, tokens, log_probs = best_candidates(jnp.zeros((2, 5, 1)), -jnp.arange(10.0).reshape(2, 5))
-    assert parents.tolist() == [[0, 1, 2, 3, 4]] * 2
-    assert tokens.tolist() == [[0] * 5] * 2
-    assert log_probs.tolist() == [[0, -1, -2, -3, -4], [-5, -6, -7, -8, -9]]
-
-
-def test_retiring_keeps_the_best_and_the_older_of_equals():
-    def hypotheses(scores, marks):
-        scores = jnp.asarray([scores])
-        return Hypotheses(jnp.asarray([marks])[..., None], jnp.ones(scores.shape, int), scores, scores, scores > -9)
-
-    kept = retire(hypotheses([-1.0, -3.0, -5.0], [10, 11, 12]), hypotheses([-3.0, -9.0, -2.0, -4.0], [20, 21, 22, 23]))
-    assert kept.ids[0, :, 0].tolist() == [10, 22, 11]
-    assert kept.scores[0].tolist() == [-1.0, -2.0, -3.0]
-
-
-def test_gathering_moves_every_leaf():
-    places = jnp.asarray([[2, 0, 0, 1], [1, 1, 2, 0]])
-    tree = {"flat": jnp.arange(6).reshape(2, 3), "deep": jnp.arange(210).reshape(2, 3, 5, 7)}
-    moved = gather_beams(tree, places)
-    for name, leaf in tree.items():
-        expected = np.stack([np.asarray(leaf)[b][places[b]] for b in range(2)])
-        np.testing.assert_array_equal(moved[name], expected)
-
-
-@pytest.mark.parametrize("length", [1, 2, 13])
-def test_length_penalties_of_gnmt_and_of_plain_division(length):
-    assert float(length_penalty(length, alpha=0.6, offset=5.0)) == pytest.approx(((5 + length) / 6) ** 0.6)
-    assert float(length_penalty(length, alpha=1.0, offset=0.0)) == pytest.approx(length)
-    assert float(length_penalty(length, alpha=0.0, offset=5.0)) == 1.0
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_double_precision_elsewhere_changes_nothing(ragged, dtype):
     tables, limits, expected = ragged
@@ -364,9 +208,3 @@ def test_double_precision_elsewhere_changes_nothing(ragged, dtype):
     for ours, theirs in zip(found, expected, strict=True):
         assert ours.dtype == theirs.dtype
         np.testing.assert_array_equal(ours, theirs)
-
-
-@pytest.mark.parametrize(("field", "value"), [("beam_size", 0), ("max_steps", 0), ("alpha", -0.1), ("offset", -1.0)])
-def test_settings_that_cannot_be(field, value):
-    with pytest.raises(ValueError, match=f"{field} = {value}"):
-        markov_search(patient_transitions(), **{field: value})

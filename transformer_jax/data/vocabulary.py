@@ -13,13 +13,18 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import sentencepiece
+from jaxtyping import Integer
 
 from transformer_jax.errors import UserError
 from transformer_jax.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 
 # The largest value SentencePiece accepts. Its default of 4192 bytes drops longer lines without a word.
 _MAX_SENTENCE_BYTES = 2**30
+
+
+Ids = Iterable[int] | Integer[np.ndarray, " length"]
 
 
 class VocabularyError(UserError):
@@ -64,7 +69,7 @@ class Vocabulary:
         """`encode` of each text, on all cores."""
         return self._processor.encode(texts)
 
-    def decode(self, ids: Iterable[int]) -> str:
+    def decode(self, ids: Ids) -> str:
         """The text of `ids`; pad, begin and end tokens are left out.
 
         Raises:
@@ -72,7 +77,7 @@ class Vocabulary:
         """
         return self._processor.decode([id for id in self._checked(ids) if id not in (PAD_ID, BOS_ID, EOS_ID)])
 
-    def tokens(self, ids: Iterable[int]) -> list[str]:
+    def tokens(self, ids: Ids) -> list[str]:
         """The piece of each id, special ones included.
 
         Raises:
@@ -107,7 +112,7 @@ class Vocabulary:
             reason = error.strerror if isinstance(error, OSError) else error
             raise VocabularyError(f"vocabulary {os.fspath(path)}: {reason}") from error
 
-    def _checked(self, ids: Iterable[int]) -> list[int]:
+    def _checked(self, ids: Ids) -> list[int]:
         ids, size = [int(id) for id in ids], self.size
         for id in ids:
             if not 0 <= id < size:

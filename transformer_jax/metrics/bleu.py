@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 from sacrebleu.metrics import BLEU, CHRF
 
+from transformer_jax.errors import UserError
+
 BLEU_TOKENIZERS = tuple(BLEU.TOKENIZERS)
 
 _SUBWORD_MARK = re.compile(r"@@(?= |$)|▁|(?<!\S)##\w")
@@ -23,7 +25,7 @@ _TOKENISATION_TRACE = re.compile(r" [.,](?= |$)|&(?:apos|quot|#\d+);| '(?:s|t|re
 _TOKENISED_SHARE = 0.1  # of the lines; fewer may be spelt so by their author
 
 
-class ScoringError(ValueError):
+class ScoringError(UserError):
     """Texts that cannot be scored against each other, or a tokeniser that sacreBLEU does not have."""
 
 

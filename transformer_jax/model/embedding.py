@@ -6,6 +6,17 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from transformer_jax import config
+from transformer_jax.errors import UserError
+
+
+class SequenceTooLongError(UserError):
+    """A sequence that the position table does not reach."""
+
+
+def require_length(length: int, max_length: int) -> None:
+    """Raises SequenceTooLongError on the host: inside a compiled program a row past the table is clamped silently."""
+    if length > max_length:
+        raise SequenceTooLongError(f"a sequence of {length} tokens is longer than Model.max_length = {max_length}")
 
 
 class Embedding(nn.Module):
@@ -54,9 +65,8 @@ class Positions(nn.Module):
             self.table = jnp.asarray(make(self.max_length, self.d_model))
 
     def first(self, length: int) -> Float[Array, "T D"]:
-        """Positions 0 to length - 1. A slice past the table would be clamped silently, hence the check."""
-        if length > self.max_length:
-            raise ValueError(f"a sequence of {length} tokens is longer than Model.max_length = {self.max_length}")
+        """Positions 0 to length - 1."""
+        require_length(length, self.max_length)
         return self.table[:length]
 
     def at(self, position: Int[Array, ""]) -> Float[Array, "D"]:

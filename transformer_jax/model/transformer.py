@@ -1,19 +1,21 @@
 """The encoder, the decoder and the model, Figure 1."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from transformer_jax import config
-from transformer_jax.special_ids import BOS_ID
 from transformer_jax.model.attention import Memory
 from transformer_jax.model.dropout import Dropout
 from transformer_jax.model.embedding import Embedding, Positions
 from transformer_jax.model.layer_norm import LayerNorm
 from transformer_jax.model.layers import DecoderLayer, EncoderLayer
 from transformer_jax.model.masks import causal_mask, padding_mask
+from transformer_jax.special_ids import BOS_ID
+
+Params = Any  # the tree of a model's parameters
 
 
 class AttentionWeights(NamedTuple):
@@ -126,7 +128,7 @@ class Transformer(nn.Module):
     def outputs(
         self, source: Int[Array, "B S"], target: Int[Array, "B T"], *, deterministic: bool
     ) -> tuple[Float[Array, "B T D"], Float[Array, "vocab D"]]:
-        """The decoder's outputs and the softmax's table, whose product is the logits: for losses that never hold them."""
+        """The decoder's outputs and the softmax's table, whose product is the logits, for losses that never hold it."""
         encoded = self.encode(source, deterministic=deterministic)
         embedded = self.target_embedding(shift_right(target))
         return self.decoder(embedded, encoded, deterministic=deterministic)[0], self.softmax.table

@@ -25,7 +25,7 @@ class CheckpointError(UserError):
 
 
 def manifest(tree: Any) -> Manifest:
-    """Path in the tree -> [shape, dtype, CRC-32 of the values]."""
+    """Path in the tree -> [shape, dtype, CRC-32 of the values]. A scalar counts as an array of shape [1]."""
     described = {}
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         array = np.ascontiguousarray(leaf)
@@ -47,7 +47,7 @@ class Checkpoints:
         return sorted(self._manager.all_steps())
 
     def save(self, state: TrainState) -> None:
-        """Writes `state` under its step; it appears whole or not at all. A step that is there already stays as it is."""
+        """Writes `state` under its step, whole or not at all; a step that is there already stays as it is."""
         step = int(state.step)
         if step in self.steps:
             return
@@ -80,10 +80,11 @@ class Checkpoints:
         return None
 
     def average(self, count: int, like: Any) -> tuple[Any, list[int]]:
-        """The mean, taken in float64 and returned in float32, of the newest `count` checkpoints' parameters, and their steps.
+        """The mean parameters of the newest `count` checkpoints, summed in float64, given in float32; and their steps.
 
         Raises:
-          CheckpointError: there is none, or one of them is damaged or another model's.
+          CheckpointError: there is none, or one of them is damaged.
+          ModelMismatchError: one of them is another model's.
         """
         steps = self.steps[-count:]
         if not steps:
@@ -98,7 +99,9 @@ class Checkpoints:
         """The named parts of one checkpoint, compared with its manifest and with `like`."""
         name = f"checkpoint {self.directory / str(step)}"
         try:
-            described = self._manager.restore(step, args=ocp.args.Composite(manifest=ocp.args.JsonRestore()))["manifest"]
+            described = self._manager.restore(step, args=ocp.args.Composite(manifest=ocp.args.JsonRestore()))[
+                "manifest"
+            ]
         except Exception as error:  # Orbax and TensorStore have no common base for what a damaged file does to them
             raise CheckpointError(f"{name} is damaged: {_first_line(error)}") from error
         _require_same_model(name, described, like)
@@ -118,7 +121,7 @@ def _require_same_model(name: str, described: dict[str, Manifest], like: dict[st
     for part, tree in like.items():
         found = {path: (tuple(entry[0]), entry[1]) for path, entry in described[part].items()}
         leaves = jax.tree_util.tree_leaves_with_path(tree)
-        wanted = {jax.tree_util.keystr(path): (tuple(leaf.shape), str(leaf.dtype)) for path, leaf in leaves}
+        wanted = {jax.tree_util.keystr(path): (tuple(leaf.shape) or (1,), str(leaf.dtype)) for path, leaf in leaves}
         for path in sorted(found.keys() | wanted.keys()):
             if found.get(path) != wanted.get(path):
                 raise ModelMismatchError(
@@ -128,6 +131,37 @@ def _require_same_model(name: str, described: dict[str, Manifest], like: dict[st
 
 class ModelMismatchError(UserError):
     """A checkpoint of another model. Not a CheckpointError: no older checkpoint could help."""
+
+
+def save_average(path: Path, params: Any, steps: list[int]) -> None:
+    """Keeps averaged parameters. There is no optimizer state with them, and training cannot go on from them."""
+    described = {"params": manifest(params), "steps": steps, "resumable": False}
+    with ocp.Checkpointer(ocp.CompositeCheckpointHandler()) as checkpointer:
+        args = ocp.args.Composite(params=ocp.args.StandardSave(params), average=ocp.args.JsonSave(described))
+        checkpointer.save(path.absolute(), args=args)
+
+
+def read_average(path: Path, like: Any) -> Any:
+    """The parameters that `save_average` kept.
+
+    Raises:
+      CheckpointError: they are damaged.
+      ModelMismatchError: they are another model's.
+    """
+    try:
+        with ocp.Checkpointer(ocp.CompositeCheckpointHandler()) as checkpointer:
+            read = ocp.args.Composite(average=ocp.args.JsonRestore())
+            described = checkpointer.restore(path.absolute(), args=read)["average"]
+            _require_same_model(f"average {path}", described, {"params": like})
+            read = ocp.args.Composite(params=ocp.args.StandardRestore(like))
+            params = checkpointer.restore(path.absolute(), args=read)["params"]
+    except UserError:
+        raise
+    except Exception as error:  # as in Checkpoints._restore
+        raise CheckpointError(f"average {path} is damaged: {_first_line(error)}") from error
+    if manifest(params) != described["params"]:
+        raise CheckpointError(f"average {path} is damaged: its checksums do not agree")
+    return params
 
 
 def _first_line(error: Exception) -> str:

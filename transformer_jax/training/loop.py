@@ -14,9 +14,11 @@ from transformer_jax import config, parallel
 from transformer_jax.data.batching import Batch, BatchPlan, evaluation_batches
 from transformer_jax.data.encoded import EncodedCorpus
 from transformer_jax.errors import UserError
+from transformer_jax.model.embedding import require_length
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.special_ids import PAD_ID
 from transformer_jax.training.checkpoint import Checkpoints
+from transformer_jax.training.loss import Sums
 from transformer_jax.training.metrics_log import MetricsLog, Record
 from transformer_jax.training.optimizer import learning_rate_schedule, make_optimizer
 from transformer_jax.training.step import (
@@ -64,8 +66,7 @@ class Window:
                     f"{float(metrics.gradient_norm)}; the last checkpoint is from before"
                 )
         last_step, last = self.steps[-1]
-        sums = np.sum([metrics.sums for _, metrics in self.steps], axis=0, dtype=np.float64)
-        loss, negative_log_likelihood, tokens = (float(value) for value in sums)
+        loss, negative_log_likelihood, tokens = _total([metrics.sums for _, metrics in self.steps])
         seconds = time.monotonic() - self.started
         return {
             "kind": "train",
@@ -84,7 +85,11 @@ class Window:
 
 
 def train(
-    experiment: config.Experiment, train_split: EncodedCorpus, dev_split: EncodedCorpus, workdir: Path, observer: Observer
+    experiment: config.Experiment,
+    train_split: EncodedCorpus,
+    dev_split: EncodedCorpus,
+    workdir: Path,
+    observer: Observer,
 ) -> int:
     """Trains in `workdir`, from its newest checkpoint if it has one, and returns the number of updates made in all.
 
@@ -157,14 +162,20 @@ def batch_plan(experiment: config.Experiment, split: EncodedCorpus) -> BatchPlan
 def dev_loss(
     model: Transformer, split: EncodedCorpus, batching: config.Batching
 ) -> Callable[[Params], dict[str, float]]:
-    """A function of parameters: the loss per token, without smoothing, and its exponential, the perplexity per piece."""
+    """A function of parameters: the loss per token, without smoothing, and its exponential, the perplexity per piece.
+
+    Raises:
+      SequenceTooLongError: a pair is longer than the model accepts, said now and not after an epoch.
+    """
+    longest = int(max(split.source_lengths.max(), split.target_lengths.max()))
+    require_length(longest, model.config.max_length)
     step = parallel.on_all_devices(make_evaluation_step(model), donate_state=False)
 
     def evaluate(params: Params) -> dict[str, float]:
         batches = evaluation_batches(split, tokens_per_batch=batching.tokens_per_device, num_shapes=batching.num_shapes)
         sums = [step(params, _shard(batch, batching)) for _, batch in batches]
-        _, nll, tokens = np.sum(jax.device_get(sums), axis=0, dtype=np.float64)
-        return {"negative_log_likelihood": float(nll / tokens), "perplexity": float(np.exp(nll / tokens))}
+        _, nll, tokens = _total(sums)
+        return {"negative_log_likelihood": nll / tokens, "perplexity": math.exp(nll / tokens)}
 
     return evaluate
 
@@ -178,6 +189,11 @@ def out_of_patience(records: list[Record], patience: int | None) -> bool:
     if patience is None or len(losses) <= patience:
         return False
     return min(losses[-patience:]) >= min(losses[:-patience])
+
+
+def _total(sums: list[Sums]) -> list[float]:
+    """The sums of many batches as one: loss, negative log-likelihood, tokens."""
+    return np.asarray(jax.device_get(sums), np.float64).sum(0).tolist()
 
 
 class _CheckpointTimer:

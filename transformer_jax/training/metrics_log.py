@@ -13,7 +13,8 @@ Record = dict[str, Any]
 class MetricsLog:
     """Appends records {"kind": ..., "step": ..., name: value, ...} of a run in `workdir`.
 
-    Opened at step `resumed_at`, it first drops what a killed run had logged beyond that step: each step stands there once.
+    Opened at step `resumed_at`, it first drops what a killed run had logged beyond that step: no step stands there
+    twice.
     """
 
     def __init__(self, workdir: Path, *, resumed_at: int):

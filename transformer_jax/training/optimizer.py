@@ -30,11 +30,9 @@ def learning_rate_schedule(experiment: config.Experiment) -> optax.Schedule:
 
 
 def make_optimizer(experiment: config.Experiment) -> optax.GradientTransformation:
-    """Adam at the scheduled rate; no weight decay; clipping of the gradient's norm only where the config asks for it."""
+    """Adam at the scheduled rate, no weight decay; the gradient's norm is clipped only where the config asks for it."""
     settings = experiment.optimizer
-    adam = optax.adam(
-        learning_rate_schedule(experiment), b1=settings.beta1, b2=settings.beta2, eps=settings.epsilon
-    )
+    adam = optax.adam(learning_rate_schedule(experiment), b1=settings.beta1, b2=settings.beta2, eps=settings.epsilon)
     if settings.max_gradient_norm is None:
         return adam
     return optax.chain(optax.clip_by_global_norm(settings.max_gradient_norm), adam)

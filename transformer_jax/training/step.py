@@ -1,7 +1,7 @@
 """One update of the parameters, written for one device; and the loss of a batch without one."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,10 +10,8 @@ from jaxtyping import Array, Float, Int
 
 from transformer_jax import config, parallel
 from transformer_jax.data.batching import Batch
-from transformer_jax.model.transformer import Transformer
+from transformer_jax.model.transformer import Params, Transformer
 from transformer_jax.training.loss import Sums, chunked_cross_entropy
-
-Params = Any
 
 
 class TrainState(NamedTuple):
@@ -31,12 +29,17 @@ class StepMetrics(NamedTuple):
     gradient_norm: Float[Array, ""]  # of the mean loss per token, before any clipping
 
 
+def initial_params(model: Transformer, *, seed: int) -> Params:
+    """Parameters before the first update. One token a side is enough: no shape depends on a batch's."""
+    ids = jnp.ones((1, 1), jnp.int32)
+    return model.init(jax.random.key(seed), ids, ids, deterministic=True)["params"]
+
+
 def initial_state(model: Transformer, optimizer: optax.GradientTransformation, seed: int) -> TrainState:
     """The state before the first update."""
-    ids = jnp.ones((1, 1), jnp.int32)
 
     def initialize() -> TrainState:
-        params = model.init(jax.random.key(seed), ids, ids, deterministic=True)["params"]
+        params = initial_params(model, seed=seed)
         return TrainState(jnp.zeros((), jnp.int32), params, optimizer.init(params))
 
     return jax.jit(initialize)()
@@ -46,21 +49,22 @@ def batch_sums(
     model: Transformer, params: Params, batch: Batch, *, label_smoothing: float, dropout_key: Array | None
 ) -> Sums:
     """The loss of a batch [B, S], [B, T], with dropout where there is a key."""
+    target = jnp.asarray(batch.target)
     outputs, table = model.apply(
         {"params": params},
-        batch.source,
-        batch.target,
+        jnp.asarray(batch.source),
+        target,
         deterministic=dropout_key is None,
         rngs=None if dropout_key is None else {"dropout": dropout_key},
         method="outputs",
     )
-    return chunked_cross_entropy(outputs, table, batch.target, label_smoothing)
+    return chunked_cross_entropy(outputs, jnp.asarray(table), target, label_smoothing)
 
 
 def gradient_sums(
     model: Transformer, params: Params, batches: Batch, *, label_smoothing: float, key: Array
 ) -> tuple[Sums, Params]:
-    """Sums and their gradients over micro-batches [accumulation, B, L], one at a time, so that memory is that of one."""
+    """Sums and their gradients over micro-batches [accumulation, B, L], one at a time: memory is that of one."""
 
     def loss(params: Params, batch: Batch, key: Array) -> tuple[Array, Sums]:
         sums = batch_sums(model, params, batch, label_smoothing=label_smoothing, dropout_key=key)
@@ -93,14 +97,14 @@ def make_train_step(
         gradients = jax.tree.map(lambda gradient: gradient / sums.tokens, gradients)
         updates, opt_state = optimizer.update(gradients, state.opt_state, state.params)
         params = optax.apply_updates(state.params, updates)
-        metrics = StepMetrics(sums, optax.global_norm(gradients))
+        metrics = StepMetrics(sums, optax.tree.norm(gradients))
         return TrainState(state.step + 1, params, opt_state), metrics
 
     return step
 
 
 def make_evaluation_step(model: Transformer) -> Callable[[Params, Batch], Sums]:
-    """`step(params, batch [accumulation, B, L])`: sums without dropout and without smoothing, for one of the devices."""
+    """`step(params, batch [accumulation, B, L])`: sums without dropout or smoothing, for one of the devices."""
 
     def step(params: Params, batches: Batch) -> Sums:
         def one(batch: Batch) -> Sums:

@@ -1,0 +1,41 @@
+# `make quickstart` and `make test` do all the set-up that they need. They want Python 3.11.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+RUN := $(VENV)/bin/python
+# Larger pages for malloc: a seventh faster on the CPUs measured. Without effect where glibc does not know it.
+FAST := GLIBC_TUNABLES=glibc.malloc.hugetlb=1
+
+.PHONY: quickstart test test-slow lint format clean
+
+quickstart: $(VENV)/.run
+	$(FAST) $(RUN) -m experiments.train --gin_file=gin_configs/quickstart.gin --workdir=runs/quickstart
+	$(FAST) $(RUN) -m experiments.evaluate --workdir=runs/quickstart --split=test
+
+test: $(VENV)/.dev
+	$(RUN) -m pytest
+
+test-slow: $(VENV)/.dev
+	$(RUN) -m pytest -m slow
+
+lint: $(VENV)/.dev
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+format: $(VENV)/.dev
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+clean:
+	rm -rf $(VENV)
+
+# Made anew, not added to, when requirements change: what is no longer named does not stay behind.
+$(VENV)/.run: requirements.txt
+	rm -rf $(VENV)
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r requirements.txt
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.run requirements-dev.txt
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	touch $@

@@ -1,0 +1,47 @@
+"""Shapes in signatures are checked while the tests run, and there are eight CPU devices."""
+
+import os
+from pathlib import Path
+
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+os.environ["JAX_PLATFORMS"] = "cpu"
+
+import pytest
+from jaxtyping import install_import_hook
+
+install_import_hook("transformer_jax", "beartype.beartype")
+
+from transformer_jax import config
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+@pytest.fixture
+def shared() -> Path:
+    """Real data that lies beside the checkout, not in it."""
+    if not SHARED.is_dir():
+        pytest.skip("needs the shared data beside the checkout")
+    return SHARED
+
+
+@pytest.fixture
+def small_model() -> config.Model:
+    """A model of the paper's kind whose sizes are different primes, but for d_model, which must be even."""
+    return config.Model(
+        num_layers=2,
+        d_model=14,
+        d_ff=23,
+        num_heads=3,
+        d_k=5,
+        d_v=7,
+        dropout_rate=0.1,
+        attention_dropout_rate=0.0,
+        feed_forward_dropout_rate=0.0,
+        positions="sinusoidal",
+        max_length=31,
+        pre_norm=False,
+        attention_biases=False,
+        shared_embedding=True,
+        layer_norm_epsilon=1e-6,
+        compute_dtype="float32",
+    )

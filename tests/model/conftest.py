@@ -1,0 +1,58 @@
+"""What the model's tests share: the variants of the model, and parameters for them, drawn once."""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import pytest
+from random_params import random_params
+
+from transformer_jax import config
+from transformer_jax.model.transformer import Transformer
+
+VOCAB_SIZE = 37
+Build = Callable[[config.Model], tuple[Transformer, Any]]
+
+# Every switch of the architecture the other way round, alone and together.
+VARIANTS: dict[str, dict[str, Any]] = {
+    "paper": {},
+    "pre_norm": {"pre_norm": True},
+    "attention_biases": {"attention_biases": True},
+    "sines_then_cosines": {"positions": "sines_then_cosines"},
+    "learned": {"positions": "learned"},
+    "unshared": {"shared_embedding": False},
+    "all_at_once": {
+        "pre_norm": True,
+        "attention_biases": True,
+        "positions": "sines_then_cosines",
+        "shared_embedding": False,
+        "layer_norm_epsilon": 0.1,
+    },
+}
+
+
+@pytest.fixture(params=VARIANTS.values(), ids=VARIANTS.keys())
+def variant(request: pytest.FixtureRequest, small_model: config.Model) -> config.Model:
+    return dataclasses.replace(small_model, **request.param)
+
+
+@pytest.fixture(scope="session")
+def build() -> Build:
+    """A model and random parameters for it."""
+    built: dict[config.Model, tuple[Transformer, Any]] = {}
+
+    def get(model: config.Model) -> tuple[Transformer, Any]:
+        if model not in built:
+            built[model] = Transformer(model, VOCAB_SIZE), {"params": random_params(model, VOCAB_SIZE)}
+        return built[model]
+
+    return get
+
+
+@pytest.fixture(autouse=True)
+def quick_to_compile() -> Iterator[None]:
+    """Each program here runs once or twice: most of its time would go into XLA's optimisations."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)

@@ -1,0 +1,196 @@
+"""A setting that cannot be is one line that names field, value and rule."""
+
+import dataclasses
+import math
+
+import jaxtyping
+import pytest
+
+from transformer_jax import config
+from transformer_jax.config import ConfigError
+from transformer_jax.errors import UserError
+
+VALID = {
+    config.Model: {
+        "num_layers": 2, "d_model": 14, "d_ff": 23, "num_heads": 3, "d_k": 5, "d_v": 7, "dropout_rate": 0.1,
+        "attention_dropout_rate": 0.0, "feed_forward_dropout_rate": 0.0, "positions": "sinusoidal", "max_length": 31,
+        "pre_norm": False, "attention_biases": False, "shared_embedding": True, "layer_norm_epsilon": 1e-6,
+        "compute_dtype": "float32",
+    },
+    config.Data: {
+        "source_language": "en", "target_language": "de", "train": "train.tsv", "dev": ("dev.en", "dev.de"),
+        "test": "builtin:test", "directory": "", "vocab_size": 37, "max_train_length": 29, "cache_directory": "~",
+    },
+    config.Batching: {"tokens_per_batch": 640, "tokens_per_device": 80, "num_shapes": 3},
+    config.Optimizer: {
+        "beta1": 0.9, "beta2": 0.98, "epsilon": 1e-9, "warmup_steps": 400, "learning_rate_scale": 1.0,
+        "max_gradient_norm": None,
+    },
+    config.Training: {
+        "label_smoothing": 0.1, "num_steps": 11, "seed": 0, "log_every_steps": 2, "evaluate_every_steps": 5,
+        "patience": None, "checkpoint_every_steps": 5, "checkpoint_every_minutes": None, "keep_checkpoints": 3,
+    },
+    config.Decoding: {
+        "average_checkpoints": 3, "beam_size": 4, "length_penalty": 0.6, "length_penalty_offset": 5.0,
+        "max_extra_length": 50, "tokens_per_batch": 1000,
+    },
+    config.Scoring: {"bleu_tokenizer": "13a"},
+}  # fmt: skip
+FIELDS = [(cls, field.name) for cls in VALID for field in dataclasses.fields(cls)]
+NUMBERS = [(cls, name) for cls, name in FIELDS if type(VALID[cls][name]) in (int, float)]
+
+
+@pytest.fixture(autouse=True)
+def _unchecked(monkeypatch):
+    """Without the tests' own type checks, which would stop a wrong type before the config's."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+def make(cls, **changes):
+    return cls(**{**VALID[cls], **changes})
+
+
+def experiment(**changes):
+    """Changes by part: `experiment(Training={"num_steps": 3})`."""
+    names = {field.name: field.type for field in dataclasses.fields(config.Experiment)}
+    return config.Experiment(**{name: make(cls, **changes.get(cls.__name__, {})) for name, cls in names.items()})
+
+
+def message_of(cls, **changes) -> str:
+    with pytest.raises(ConfigError) as raised:
+        make(cls, **changes)
+    assert isinstance(raised.value, UserError)
+    message = str(raised.value)
+    assert len(message.splitlines()) == 1
+    ((field, value),) = changes.items()
+    start = f"{cls.__name__}.{field} = {value!r}: "
+    assert message.startswith(start)
+    return message.removeprefix(start)
+
+
+@pytest.mark.parametrize("cls", VALID, ids=lambda cls: cls.__name__)
+def test_no_field_has_a_default(cls):
+    assert all(field.default is field.default_factory is dataclasses.MISSING for field in dataclasses.fields(cls))
+    assert VALID[cls].keys() == {field.name for field in dataclasses.fields(cls)}
+
+
+@pytest.mark.parametrize("cls", VALID, ids=lambda cls: cls.__name__)
+def test_configs_are_frozen_values(cls):
+    assert make(cls) == make(cls)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(make(cls), next(iter(VALID[cls])), 1)
+
+
+@pytest.mark.parametrize(("cls", "field"), FIELDS, ids=lambda value: getattr(value, "__name__", value))
+def test_every_field_refuses_another_type(cls, field):
+    assert message_of(cls, **{field: b"junk"}).startswith("must be ")
+
+
+@pytest.mark.parametrize(("cls", "field"), NUMBERS, ids=lambda value: getattr(value, "__name__", value))
+@pytest.mark.parametrize("value", [True, "1", math.nan, math.inf, -math.inf])
+def test_what_is_no_number(cls, field, value):
+    wanted = "a whole number" if isinstance(VALID[cls][field], int) else "a finite number"
+    assert message_of(cls, **{field: value}).removesuffix(" or None") == f"must be {wanted}"
+
+
+def test_an_int_passes_for_a_float_and_not_the_other_way_round():
+    assert make(config.Optimizer, learning_rate_scale=2).learning_rate_scale == 2
+    assert message_of(config.Training, num_steps=11.0) == "must be a whole number"
+    assert message_of(config.Training, patience=2.5) == "must be a whole number or None"
+    assert message_of(config.Optimizer, max_gradient_norm="none") == "must be a finite number or None"
+
+
+@pytest.mark.parametrize("value", [0, 1, "False"])
+def test_a_switch_is_a_bool(value):
+    assert message_of(config.Model, pre_norm=value) == "must be True or False"
+
+
+@pytest.mark.parametrize(
+    ("cls", "field", "too_small", "least"),
+    [
+        *((config.Model, field, 0, 1) for field in ("num_layers", "d_ff", "num_heads", "d_k", "d_v", "max_length")),
+        *((config.Batching, field, 0, 1) for field in ("tokens_per_batch", "tokens_per_device", "num_shapes")),
+        *((config.Decoding, field, 0, 1) for field in ("average_checkpoints", "beam_size", "tokens_per_batch")),
+        *((config.Decoding, field, -0.5, 0) for field in ("length_penalty", "length_penalty_offset")),
+        (config.Decoding, "max_extra_length", -1, 0),
+        (config.Optimizer, "warmup_steps", 0, 1),
+        (config.Training, "seed", -1, 0),
+        *((config.Training, field, 0, 1) for field in ("num_steps", "log_every_steps", "evaluate_every_steps")),
+        *((config.Training, field, 0, 1) for field in ("patience", "checkpoint_every_steps", "keep_checkpoints")),
+        (config.Data, "vocab_size", 7, 8),
+        (config.Data, "max_train_length", 1, 2),
+    ],
+)
+def test_least_values(cls, field, too_small, least):
+    assert message_of(cls, **{field: too_small}) == f"must be at least {least}"
+    assert getattr(make(cls, **{field: least}), field) == least
+
+
+@pytest.mark.parametrize(
+    ("cls", "field"),
+    [
+        (config.Model, "dropout_rate"),
+        (config.Model, "attention_dropout_rate"),
+        (config.Model, "feed_forward_dropout_rate"),
+        (config.Optimizer, "beta1"),
+        (config.Optimizer, "beta2"),
+        (config.Training, "label_smoothing"),
+    ],
+)
+def test_rates(cls, field):
+    for value in (-0.1, 1.0):
+        assert message_of(cls, **{field: value}) == "must be in [0, 1)"
+    assert getattr(make(cls, **{field: 0.0}), field) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("cls", "field"),
+    [
+        (config.Model, "layer_norm_epsilon"),
+        (config.Optimizer, "epsilon"),
+        (config.Optimizer, "learning_rate_scale"),
+        (config.Optimizer, "max_gradient_norm"),
+        (config.Training, "checkpoint_every_minutes"),
+    ],
+)
+def test_what_must_be_positive(cls, field):
+    assert message_of(cls, **{field: 0.0}) == "must be positive"
+
+
+def test_choices():
+    kinds = "'sinusoidal', 'sines_then_cosines', 'learned'"
+    assert message_of(config.Model, positions="rotary") == f"must be one of {kinds}"
+    assert message_of(config.Model, compute_dtype="float16") == "must be one of 'float32', 'bfloat16'"
+
+
+def test_sinusoids_come_in_pairs_and_learned_positions_do_not():
+    assert message_of(config.Model, d_model=15) == "must be even: sinusoids come in pairs"
+    assert make(config.Model, d_model=15, positions="learned").d_model == 15
+
+
+@pytest.mark.parametrize("source", [("one",), ("a", "b", "c"), ()])
+def test_a_corpus_is_one_string_or_two_paths(source):
+    assert message_of(config.Data, dev=source) == "must be one string or two paths (source, target)"
+
+
+def test_a_pair_of_paths_is_a_tuple_of_strings():
+    for source in (["a", "b"], ("a", 3)):
+        assert message_of(config.Data, train=source) == "must be a string or a tuple of strings"
+
+
+def test_languages_differ():
+    assert message_of(config.Data, target_language="en") == "must differ from the source's"
+
+
+def test_what_an_average_needs_is_kept():
+    assert experiment(Training={"keep_checkpoints": 3}).training.keep_checkpoints == 3
+    with pytest.raises(ConfigError) as raised:
+        experiment(Training={"keep_checkpoints": 2})
+    assert str(raised.value) == "Training.keep_checkpoints = 2: must be at least Decoding.average_checkpoints = 3"
+
+
+def test_what_is_trained_on_fits_the_model():
+    assert experiment(Data={"max_train_length": 31}).data.max_train_length == 31
+    with pytest.raises(ConfigError) as raised:
+        experiment(Data={"max_train_length": 32})
+    assert str(raised.value) == "Data.max_train_length = 32: must be at most Model.max_length = 31"
