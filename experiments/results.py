@@ -1,24 +1,16 @@
 """`results.json`: what a run scored, written by programs, with all that a reader needs to believe it."""
 
 import dataclasses
-import importlib.metadata
 import json
-import os
-import platform
-import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import jax
-
 from experiments.gin_bindings import resolved
+from experiments.provenance import provenance
 from experiments.workdir import write_text
 from transformer_jax.config import Experiment
 from transformer_jax.data.corpus import Corpus
 from transformer_jax.evaluation import Evaluation
-
-_VERSIONS = ("jax", "flax", "optax", "orbax-checkpoint", "sentencepiece", "sacrebleu", "numpy")
 
 
 def summary(
@@ -38,11 +30,7 @@ def summary(
         "checkpoint_steps": steps,
         "seconds": seconds,
         "settings": {name: value for name, value in resolved(experiment).items() if name.startswith(("Dec", "Sco"))},
-        "command": " ".join([f"python -m {Path(sys.argv[0]).parent.name}.{Path(sys.argv[0]).stem}", *sys.argv[1:]]),
-        "versions": {package: importlib.metadata.version(package) for package in _VERSIONS},
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-        "devices": f"{jax.device_count()} x {jax.devices()[0].device_kind}",
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        **provenance(),
     }
 
 

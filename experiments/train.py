@@ -9,6 +9,7 @@ from pathlib import Path
 from experiments import command, workdir
 from experiments.gin_bindings import load_experiment
 from experiments.progress import TrainingDisplay
+from experiments.provenance import provenance
 from transformer_jax.config import Experiment
 from transformer_jax.data.prepared import PreparedData, prepare_data
 from transformer_jax.training.loop import Observer, batch_plan, train
@@ -25,6 +26,7 @@ def main() -> None:
     data = prepare_data(experiment.data)
     changes = workdir.claim(args.workdir, experiment, accept_changes=args.accept_changes)
     workdir.keep_vocabulary(args.workdir, data.vocabulary)
+    workdir.note_launch(args.workdir, provenance())
     stop = _StopOnSignal()
     with TrainingDisplay(experiment.training) as display:
         for line in [*(f"overridden: {change}" for change in changes), *_description(experiment, data)]:

@@ -1,7 +1,9 @@
 """The folder of a run: its config in full, its vocabulary, its checkpoints and results."""
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 from experiments.gin_bindings import load_experiment, resolved, to_gin
 from transformer_jax.config import Experiment
@@ -57,6 +59,12 @@ def read_experiment(workdir: Path, gin_files: list[str], gin_params: list[str]) 
     if not path.exists():
         raise WorkdirError(f"{workdir} holds no run (it has no config.gin): train one there first")
     return load_experiment([path, *gin_files], gin_params)
+
+
+def note_launch(workdir: Path, launch: dict[str, Any]) -> None:
+    """Adds a line to `launches.jsonl`: every command that trained this run, and where."""
+    with (workdir / "launches.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(launch) + "\n")
 
 
 def keep_vocabulary(workdir: Path, vocabulary: Vocabulary) -> None:

@@ -1,0 +1,48 @@
+"""Where a number comes from: the command, the code, the libraries and the machine that made it."""
+
+import importlib.metadata
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import jax
+
+_PACKAGES = ("jax", "flax", "optax", "orbax-checkpoint", "sentencepiece", "sacrebleu", "numpy")
+
+
+def provenance() -> dict[str, Any]:
+    """Of this process, now."""
+    device = jax.devices()[0]
+    return {
+        "command": shlex.join(["python", "-m", f"experiments.{Path(sys.argv[0]).stem}", *sys.argv[1:]]),
+        "revision": _revision(),
+        "versions": {package: importlib.metadata.version(package) for package in _PACKAGES},
+        "machine": f"{_processor()}, {os.cpu_count()} cores",
+        "devices": f"{jax.device_count()} x {device.platform}"
+        + (f" ({device.device_kind})" * (device.platform != "cpu")),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _revision() -> str | None:
+    """The commit of the code that runs, with "+" where it was changed since; None outside a git checkout."""
+    git = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty=+", "--abbrev=12", "--match="]
+    try:
+        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def _processor() -> str:
+    """As the kernel names it, where it does."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().split("\n")
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
