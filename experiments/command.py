@@ -1,16 +1,29 @@
 """What all commands share: the flags that say which experiment, and how a command ends on bad input."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
+from typing import NoReturn
 
 from transformer_jax.errors import UserError
 
 
-def parser(description: str | None, *, gin_file_required: bool) -> argparse.ArgumentParser:
+class Parser(argparse.ArgumentParser):
+    """Flags in full, and a line at most on what is wrong with them."""
+
+    def __init__(self, description: str | None):
+        raw = argparse.RawDescriptionHelpFormatter
+        super().__init__(description=description, formatter_class=raw, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        """One line, as for all bad input, where argparse would print the usage above it."""
+        self.exit(2, f"error: {message} (--help lists the flags)\n")
+
+
+def parser(description: str | None, *, gin_file_required: bool) -> Parser:
     """A parser with `--gin_file` and `--gin_param`."""
-    raw = argparse.RawDescriptionHelpFormatter
-    flags = argparse.ArgumentParser(description=description, formatter_class=raw, allow_abbrev=False)
+    flags = Parser(description)
     flags.add_argument(
         "--gin_file",
         action="append",
@@ -33,6 +46,13 @@ def run(main: Callable[[], None]) -> None:
         main()
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+    except BrokenPipeError:
+        # Whoever read our output has gone, as in `translate | head`. What is still buffered would fail again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        print(f"error: {f'{error.filename}: {error.strerror}' if error.filename else error}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

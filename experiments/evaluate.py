@@ -16,6 +16,7 @@ from experiments.workdir import read_experiment, read_vocabulary
 from transformer_jax.data.corpus import Corpus
 from transformer_jax.data.prepared import SPLITS, prepare_split
 from transformer_jax.evaluation import Evaluation, evaluate
+from transformer_jax.metrics.bleu import bleu_metric
 
 
 def main() -> None:
@@ -26,9 +27,10 @@ def main() -> None:
     args = flags.parse_args()
     started = time.monotonic()
     experiment = read_experiment(args.workdir, args.gin_file, args.gin_param)
+    bleu_metric(experiment.scoring.bleu_tokenizer)
     vocabulary = read_vocabulary(args.workdir)
-    weights = read_weights(args.workdir, experiment)
     corpus, encoded = prepare_split(experiment.data, vocabulary, args.split)
+    weights = read_weights(args.workdir, experiment)
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(f"translating {args.split}", total=len(corpus))
         evaluation = evaluate(
@@ -43,8 +45,8 @@ def main() -> None:
     entry = summary(experiment, corpus, evaluation, steps=weights.steps, seconds=seconds)
     tokens = [vocabulary.tokens(translation.hypothesis.ids) for translation in evaluation.translations]
     written = [
-        add_split(args.workdir, args.split, entry),
         write_translations(args.workdir, args.split, evaluation, tokens),
+        add_split(args.workdir, args.split, entry),
     ]
     _show(Console(soft_wrap=True, highlight=False, markup=False), corpus, evaluation, weights.steps, args.show)
     print(f"written: {', '.join(map(str, written))}")

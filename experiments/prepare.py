@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments import command, workdir
+from experiments.checks import require_runnable
 from experiments.gin_bindings import load_experiment
 from transformer_jax.data.prepared import PreparedData, prepare_data
-from transformer_jax.training.loop import batch_plan
 
 
 def main() -> None:
@@ -22,7 +22,7 @@ def main() -> None:
     console = Console(soft_wrap=True, highlight=False)
     with console.status("reading, learning the vocabulary, encoding"):
         data = prepare_data(experiment.data)
-        plan = batch_plan(experiment, data.splits["train"])
+        plan = require_runnable(experiment, data)
     if args.workdir:
         workdir.claim(args.workdir, experiment, accept_changes=False)
         workdir.keep_vocabulary(args.workdir, data.vocabulary)

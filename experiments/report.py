@@ -3,7 +3,6 @@
 python -m experiments.report runs/quickstart runs/multi30k_tiny
 """
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ _BEGIN, _END = "<!-- results: written by experiments.report -->\n", "<!-- end of
 
 
 def main() -> None:
-    flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    flags = command.Parser(__doc__)
     flags.add_argument("workdirs", nargs="+", type=Path)
     flags.add_argument("--into", type=Path, default=Path("README.md"))
     args = flags.parse_args()

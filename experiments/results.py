@@ -7,7 +7,7 @@ from typing import Any
 
 from experiments.gin_bindings import resolved
 from experiments.provenance import provenance
-from experiments.workdir import write_text
+from experiments.workdir import WorkdirError, write_text
 from transformer_jax.config import Experiment
 from transformer_jax.data.corpus import Corpus
 from transformer_jax.evaluation import Evaluation
@@ -35,9 +35,16 @@ def summary(
 
 
 def add_split(workdir: Path, split: str, entry: dict[str, Any]) -> Path:
-    """Puts one split's entry into `results.json`, beside those of other splits."""
+    """Puts one split's entry into `results.json`, beside those of other splits.
+
+    Raises:
+      WorkdirError: the file holds something else.
+    """
     path = workdir / "results.json"
-    results = json.loads(path.read_text()) if path.exists() else {}
+    try:
+        results = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    except ValueError as error:
+        raise WorkdirError(f"{path} is not JSON: move it away and evaluate again") from error
     write_text(path, json.dumps(results | {split: entry}, indent=2, ensure_ascii=False) + "\n")
     return path
 

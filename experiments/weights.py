@@ -8,7 +8,7 @@ import jax
 from experiments.workdir import WorkdirError
 from transformer_jax import config
 from transformer_jax.model.transformer import Transformer
-from transformer_jax.training.checkpoint import Checkpoints, read_average, save_average
+from transformer_jax.training.checkpoint import CheckpointError, Checkpoints, read_average, save_average
 from transformer_jax.training.step import initial_params
 
 
@@ -19,6 +19,12 @@ class Weights(NamedTuple):
     steps: list[int]
 
 
+def param_shapes(experiment: config.Experiment) -> Any:
+    """The tree of the model's parameters, with shapes and types and without values."""
+    model = Transformer(experiment.model, experiment.data.vocab_size)
+    return jax.eval_shape(lambda: initial_params(model, seed=0))
+
+
 def read_weights(workdir: Path, experiment: config.Experiment) -> Weights:
     """The mean of the newest `Decoding.average_checkpoints`, made once and kept in the workdir's `averaged` folder.
 
@@ -27,15 +33,17 @@ def read_weights(workdir: Path, experiment: config.Experiment) -> Weights:
       CheckpointError: a checkpoint is damaged.
     """
     directory = workdir / "checkpoints"
-    if not directory.is_dir():
+    if not directory.is_dir() or not any(directory.iterdir()):
         raise WorkdirError(f"{workdir} holds no checkpoint yet: train there first")
-    model = Transformer(experiment.model, experiment.data.vocab_size)
-    like = jax.eval_shape(lambda: initial_params(model, seed=0))
+    like = param_shapes(experiment)
     checkpoints = Checkpoints(directory, keep=experiment.training.keep_checkpoints)
     steps = checkpoints.steps[-experiment.decoding.average_checkpoints :]
     kept = workdir / "averaged" / "_".join(map(str, steps))
     if kept.is_dir():
-        return Weights(read_average(kept, like), steps)
+        try:
+            return Weights(read_average(kept, like), steps)
+        except CheckpointError as error:
+            raise CheckpointError(f"{error}; delete it: it is made anew from the checkpoints") from error
     params, steps = checkpoints.average(experiment.decoding.average_checkpoints, like)
     if len(steps) > 1:
         save_average(kept, params, steps)

@@ -97,7 +97,9 @@ def smoothed_cross_entropy(logits: Array, target: int, *, label_smoothing: float
 
 def transformer(model: config.Model, p: Params, source: list[int], target: list[int]) -> Array:
     """Figure 1: logits [T, vocab] that predict each token of `target` from those before it and from `source`."""
-    tables = {name: _wide(p[name]["table"]) for name in ("source_embedding", "target_embedding", "softmax") if name in p}
+    tables = {
+        name: _wide(p[name]["table"]) for name in ("source_embedding", "target_embedding", "softmax") if name in p
+    }
     shared = tables["source_embedding"]
     encoded = _stack(model, p["encoder"], shared[source], None)
     decoded = _stack(model, p["decoder"], tables.get("target_embedding", shared)[[BOS_ID, *target[:-1]]], encoded)

@@ -12,7 +12,7 @@ VOCAB_SIZE = 37
 
 
 def tiny_experiment(**changes) -> config.Experiment:
-    """Sizes are different primes, but for d_model. Changes by field, whichever part has it: `num_steps=3`."""
+    """Sizes are different primes, but for d_model. Changes by field, of the first part that has it: `num_steps=3`."""
     parts = config.Experiment(
         config.Model(
             num_layers=1, d_model=14, d_ff=23, num_heads=3, d_k=5, d_v=7, dropout_rate=0.1,
@@ -38,12 +38,12 @@ def tiny_experiment(**changes) -> config.Experiment:
         ),
         config.Scoring(bleu_tokenizer="none"),
     )  # fmt: skip
-    for part in vars(parts):
-        value = getattr(parts, part)
+    changed = {}
+    for part, value in vars(parts).items():
         own = {name: changes.pop(name) for name in vars(value).keys() & changes.keys()}
-        parts = dataclasses.replace(parts, **{part: dataclasses.replace(value, **own)})
+        changed[part] = dataclasses.replace(value, **own)
     assert not changes, f"no part has {changes}"
-    return parts
+    return config.Experiment(**changed)
 
 
 def encoded(sentences: list[list[int]]) -> Sequences:

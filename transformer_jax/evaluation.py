@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from transformer_jax import config
+from transformer_jax import config, parallel
 from transformer_jax.data.corpus import Corpus
 from transformer_jax.data.encoded import EncodedCorpus
 from transformer_jax.data.vocabulary import Vocabulary
@@ -45,7 +45,7 @@ def evaluate(
     `on_progress` is told how many sentences are translated.
     """
     model = Transformer(experiment.model, vocabulary.size)
-    perplexity = dev_loss(model, encoded, experiment.batching)(params)["perplexity"]
+    perplexity = dev_loss(model, encoded, experiment.batching)(parallel.replicate(params))["perplexity"]
     translator = Translator(Generator(model, params, experiment.decoding), vocabulary)
     translations = translator.translate(corpus.sources, on_progress)
     hypotheses = [translation.text for translation in translations]

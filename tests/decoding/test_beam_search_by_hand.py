@@ -11,6 +11,8 @@ import pytest
 
 from transformer_jax.decoding.beam_search import Hypotheses, beam_search
 
+pytestmark = pytest.mark.usefixtures("quick_to_compile")
+
 EOS, PAD, BOS = 1, 0, 2
 Ranked = list[tuple[tuple[int, ...], float, float, bool]]  # (ids, score, log P, finished), best first
 

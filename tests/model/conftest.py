@@ -1,16 +1,17 @@
 """What the model's tests share: the variants of the model, and parameters for them, drawn once."""
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import jax
 import pytest
+from compilation import quick_to_compile
 from random_params import random_params
 
 from transformer_jax import config
 from transformer_jax.model.transformer import Transformer
 
+__all__ = ["build", "compile_quickly", "quick_to_compile", "variant"]
 VOCAB_SIZE = 37
 Build = Callable[[config.Model], tuple[Transformer, Any]]
 
@@ -51,8 +52,5 @@ def build() -> Build:
 
 
 @pytest.fixture(autouse=True)
-def quick_to_compile() -> Iterator[None]:
-    """Each program here runs once or twice: most of its time would go into XLA's optimisations."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
+def compile_quickly(quick_to_compile: None) -> None:
+    """In every test of this folder."""

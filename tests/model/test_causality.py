@@ -19,9 +19,7 @@ def test_logits_depend_on_the_target_up_to_their_own_position(pre_norm, small_mo
 
     def one_number_a_position(embedded):
         encoded = model.apply(variables, SOURCE, deterministic=True, method="encode")
-        outputs, _ = model.apply(
-            variables, method=lambda bound: bound.decoder(embedded, encoded, deterministic=True)
-        )
+        outputs, _ = model.apply(variables, method=lambda bound: bound.decoder(embedded, encoded, deterministic=True))
         return outputs[0] @ variables["params"]["source_embedding"]["table"].T @ direction
 
     jacobian = jax.jit(jax.jacrev(one_number_a_position))(target_embedded)[:, 0]

@@ -14,7 +14,9 @@ from transformer_jax.model.transformer import Source, Transformer, empty_cache, 
 SOURCE = jnp.array([[7, 11, 5, 29, 2], [3, 36, 2, 0, 0]])
 BEAM, LENGTH = 2, 7
 # Two beams of two sentences; no target knows that it ends, since its end token is never fed.
-TARGET = jnp.array([[[13, 4, 9, 22, 5, 6, 2], [31, 8, 8, 3, 17, 30, 2]], [[5, 5, 36, 1, 4, 4, 4], [9, 2, 7, 11, 3, 6, 2]]])
+TARGET = jnp.array(
+    [[[13, 4, 9, 22, 5, 6, 2], [31, 8, 8, 3, 17, 30, 2]], [[5, 5, 36, 1, 4, 4, 4], [9, 2, 7, 11, 3, 6, 2]]]
+)
 
 
 @partial(jax.jit, static_argnums=0)

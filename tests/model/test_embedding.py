@@ -42,7 +42,7 @@ def test_both_kinds_agree_with_numpy(make, expected):
 
 @pytest.mark.parametrize(("make", "longest"), [(sinusoidal_positions, 9646.6), (sines_then_cosines_positions, 10000.0)])
 def test_the_longest_wavelength_at_the_paper_s_width(make, longest):
-    """A sine of a small angle is the angle: one position is 1 / 9,647 of a radian as printed, 1 / 10,000 in the code."""
+    """A sine of a small angle is the angle: a position is 1 / 9,647 of a radian as printed, 1 / 10,000 in the code."""
     sine = make(2, 512)[1, 510 if make is sinusoidal_positions else 255]
     assert 1 / sine == pytest.approx(longest, rel=1e-4)
 

@@ -44,11 +44,9 @@ def test_counts_follow_the_formula(variant):
         ({}, 63.046),
         ({"d_k": 16}, 55.968),
         ({"num_layers": 2}, 33.645),
-        ({"d_model": 256, "d_k": 32, "d_v": 32}, 26.817),
-        ({"d_ff": 4096}, 88.236),
         ({"d_model": 1024, "d_ff": 4096, "num_heads": 16}, 214.172),
     ],
-    ids=["base", "B d_k 16", "C N 2", "C d_model 256", "C d_ff 4096", "big"],
+    ids=["base", "B d_k 16", "C N 2", "big"],
 )
 def test_rows_of_table_3_have_the_paper_s_sizes(changes, millions):
     """With the text's vocabulary of about 37,000; without biases, as in the formulas of section 3.2.2."""

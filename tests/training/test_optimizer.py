@@ -42,12 +42,15 @@ def test_the_paper_s_rate(step, rate, base):
 
 @pytest.mark.parametrize(
     ("gin_file", "changes", "peak_step", "peak"),
-    [("base.gin", [], 4000, 6.99e-4), ("base.gin", ["Model.d_model = 1024"], 4000, 4.94e-4)]
-    + [("multi30k/tiny.gin", [], 2000, 5.00e-3)],
+    [
+        ("base.gin", [], 4000, 6.99e-4),
+        ("base.gin", ["Model.d_model = 1024"], 4000, 4.94e-4),
+        ("multi30k/tiny.gin", [], 2000, 5.00e-3),
+    ],
 )
 def test_the_rate_rises_to_its_peak_and_falls(gin_file, changes, peak_step, peak):
     schedule = learning_rate_schedule(load_experiment([GIN_CONFIGS / gin_file], changes))
-    rates = np.asarray(schedule(jnp.arange(2 * peak_step)))
+    rates = np.asarray(jax.vmap(schedule)(jnp.arange(2 * peak_step)))
     assert rates.max() == pytest.approx(peak, abs=0.005 * peak)
     assert rates.argmax() == peak_step - 1
     assert (np.diff(rates[:peak_step]) > 0).all()

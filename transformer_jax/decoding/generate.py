@@ -31,7 +31,7 @@ class Generator:
     """Translates ids with one model. Compiles once a batch shape; there are about log2(longest / 16) shapes."""
 
     def __init__(self, model: Transformer, params: Params, decoding: config.Decoding):
-        self._params = params
+        self._params = jax.device_put(params)  # once, not with every batch
         self._decoding = decoding
         self._max_length = model.config.max_length
         self._search = jax.jit(make_search(model, decoding))

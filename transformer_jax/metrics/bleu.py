@@ -46,9 +46,8 @@ def corpus_bleu(hypotheses: Sequence[str], references: Sequence[str], *, tokeniz
     Raises ScoringError for unequal counts, no lines at all, or an unknown tokeniser.
     """
     _check_texts(hypotheses, references)
-    _check_tokenizer(tokenizer)
     with _captured_warnings() as warnings:
-        metric = BLEU(tokenize=tokenizer, force=tokenizer == "none")  # "none" says that the text is tokenised
+        metric = bleu_metric(tokenizer)
         result = metric.corpus_score(hypotheses, [references])
     precisions = "/".join(f"{precision:.1f}" for precision in result.precisions)
     detail = (
@@ -56,6 +55,20 @@ def corpus_bleu(hypotheses: Sequence[str], references: Sequence[str], *, tokeniz
         f"hyp_len = {result.sys_len} ref_len = {result.ref_len})"
     )
     return Score("BLEU", result.score, str(metric.get_signature()), detail, tuple(warnings))
+
+
+def bleu_metric(tokenizer: str) -> BLEU:
+    """sacreBLEU's metric, whose tokeniser can be had: worth trying before hours of training and translating.
+
+    Raises ScoringError if the tokeniser is unknown, or needs a package or a file that is not there.
+    """
+    _check_tokenizer(tokenizer)
+    try:
+        return BLEU(tokenize=tokenizer, force=tokenizer == "none")  # "none" says that the text is tokenised
+    # Optional tokenisers import packages and download models; what fails there has no common base.
+    except Exception as error:
+        reason = " ".join((str(error).strip() or type(error).__name__).split())
+        raise ScoringError(f"BLEU tokeniser {tokenizer!r} cannot be used: {reason}") from error
 
 
 def corpus_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:

@@ -104,6 +104,8 @@ class Checkpoints:
             ]
         except Exception as error:  # Orbax and TensorStore have no common base for what a damaged file does to them
             raise CheckpointError(f"{name} is damaged: {_first_line(error)}") from error
+        if missing := sorted(like.keys() - described.keys()):
+            raise CheckpointError(f"{name} is damaged: its manifest lacks {', '.join(missing)}")
         _require_same_model(name, described, like)
         items = {part: ocp.args.StandardRestore(tree) for part, tree in like.items()}
         try:

@@ -4,6 +4,7 @@ import math
 import time
 import zlib
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from transformer_jax.training.optimizer import learning_rate_schedule, make_opti
 from transformer_jax.training.step import (
     Params,
     StepMetrics,
+    TrainState,
     initial_state,
     make_evaluation_step,
     make_train_step,
@@ -104,47 +106,55 @@ def train(
     plan = batch_plan(experiment, train_split)
     model = Transformer(experiment.model, experiment.data.vocab_size)
     optimizer = make_optimizer(experiment)
-    checkpoints = Checkpoints(workdir / "checkpoints", keep=training.keep_checkpoints)
-    state = parallel.replicate(initial_state(model, optimizer, training.seed))
-    restored = checkpoints.restore_newest(state, observer.say)
-    if restored is not None:
-        state = restored
-        observer.say(f"resumed from step {int(state.step)}")
-    log = MetricsLog(workdir, resumed_at=int(state.step))
-
-    def append(record: Record) -> None:
-        log.append(record)
-        observer.record(record)
-
-    train_step = parallel.on_all_devices(make_train_step(model, optimizer, training), donate_state=True)
     evaluate = dev_loss(model, dev_split, experiment.batching)
-    due = _CheckpointTimer(training)
-    window = Window()
-    step = int(state.step)
-    while step < training.num_steps and not out_of_patience(log.records, training.patience):
-        batch = plan.batch(train_split, step)
-        state, metrics = train_step(state, _shard(batch, experiment.batching))
-        step += 1
-        window.add(step, metrics, batch)
-        stopping = observer.should_stop()
-        last = stopping or step == training.num_steps
-        evaluating = step % training.evaluate_every_steps == 0 or step == training.num_steps
-        saving = due(step) or last
-        if saving or evaluating or step % training.log_every_steps == 0:
-            append(window.record(experiment, plan.steps_per_epoch))
-            window = Window()
-        if evaluating:
-            append({"kind": "dev", "step": step, **evaluate(state.params)})
-            window.started = time.monotonic()
-        if saving:
-            checkpoints.save(state)
-            window.started = time.monotonic()
-        if stopping:
-            observer.say(f"stopped at step {step}, saved; the same command goes on from here")
-            break
-    checkpoints.save(state)
-    log.close()
+    checkpoints = Checkpoints(workdir / "checkpoints", keep=training.keep_checkpoints)
+    state = _newest_state(checkpoints, initial_state(model, optimizer, training.seed), observer.say)
+    train_step = parallel.on_all_devices(make_train_step(model, optimizer, training), donate_state=True)
+    due, window, step, stopping = _CheckpointTimer(training), Window(), int(state.step), False
+    with closing(MetricsLog(workdir, resumed_at=step)) as log:
+        while step < training.num_steps and not stopping and not out_of_patience(log.records, training.patience):
+            batch = plan.batch(train_split, step)
+            state, metrics = train_step(state, _shard(batch, experiment.batching))
+            step += 1
+            window.add(step, metrics, batch)
+            stopping, last = observer.should_stop(), step == training.num_steps
+            evaluating = last or step % training.evaluate_every_steps == 0
+            saving = due(step) or last or stopping
+            if saving or evaluating or step % training.log_every_steps == 0:
+                _append(log, observer, window.record(experiment, plan.steps_per_epoch))
+                window = Window()
+            if evaluating:
+                _append(log, observer, {"kind": "dev", "step": step, **evaluate(state.params)})
+            if saving:
+                _save(checkpoints, state)
+            if evaluating or saving:
+                window.started = time.monotonic()
+        _save(checkpoints, state)
+    if stopping:
+        observer.say(f"stopped at step {step}, saved; the same command goes on from here")
     return step
+
+
+def _newest_state(checkpoints: Checkpoints, initial: TrainState, say: Callable[[str], None]) -> TrainState:
+    """The newest checkpoint's state, or the initial one, on all devices."""
+    state = parallel.replicate(initial)
+    restored = checkpoints.restore_newest(state, say)
+    if restored is None:
+        return state
+    say(f"resumed from step {int(restored.step)}")
+    return restored
+
+
+def _append(log: MetricsLog, observer: Observer, record: Record) -> None:
+    log.append(record)
+    observer.record(record)
+
+
+def _save(checkpoints: Checkpoints, state: TrainState) -> None:
+    """A finite loss can have an update that is not; once saved, a run could never again go on."""
+    if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(jax.device_get(state.params))):
+        raise TrainingError(f"step {int(state.step)}: a parameter is not finite; the last checkpoint is from before")
+    checkpoints.save(state)
 
 
 def batch_plan(experiment: config.Experiment, split: EncodedCorpus) -> BatchPlan:
@@ -175,7 +185,7 @@ def dev_loss(
         batches = evaluation_batches(split, tokens_per_batch=batching.tokens_per_device, num_shapes=batching.num_shapes)
         sums = [step(params, _shard(batch, batching)) for _, batch in batches]
         _, nll, tokens = _total(sums)
-        return {"negative_log_likelihood": nll / tokens, "perplexity": math.exp(nll / tokens)}
+        return {"negative_log_likelihood": nll / tokens, "perplexity": _exp(nll / tokens)}
 
     return evaluate
 
@@ -189,6 +199,11 @@ def out_of_patience(records: list[Record], patience: int | None) -> bool:
     if patience is None or len(losses) <= patience:
         return False
     return min(losses[-patience:]) >= min(losses[:-patience])
+
+
+def _exp(x: float) -> float:
+    """math.exp, but for a model that has gone astray infinity and no OverflowError."""
+    return math.inf if x > 700 else math.exp(x)
 
 
 def _total(sums: list[Sums]) -> list[float]:

@@ -1,0 +1,60 @@
+"""Results and translations on disk: whole, readable, and each split's beside the others'."""
+
+import json
+
+import pytest
+
+from experiments.results import add_split, write_translations
+from experiments.workdir import WorkdirError
+from transformer_jax.decoding.generate import Hypothesis
+from transformer_jax.decoding.translator import Translation
+from transformer_jax.evaluation import Evaluation
+from transformer_jax.metrics.bleu import Score
+
+TRANSLATIONS = [
+    Translation("die Straße\u2028hier", Hypothesis([5, 7], -0.25, -0.5, True), []),
+    Translation("", Hypothesis([], 0.0, 0.0, True), []),
+    Translation("猫", Hypothesis([11], -3.0, -4.5, False), ["its translation was cut off at 1 tokens"]),
+]
+TOKENS = [["▁die", "▁Straße"], [], ["▁猫"]]
+
+
+@pytest.fixture
+def evaluation():
+    score = Score("BLEU", 12.5, "nrefs:1")
+    return Evaluation(3.5, score, score, 25.0, TRANSLATIONS, [])
+
+
+def test_a_split_stands_beside_the_others_and_in_place_of_its_former_self(tmp_path):
+    assert add_split(tmp_path, "test", {"bleu": 1}) == tmp_path / "results.json"
+    add_split(tmp_path, "dev", {"bleu": 2, "name": "Übung"})
+    add_split(tmp_path, "test", {"bleu": 3})
+    text = (tmp_path / "results.json").read_text(encoding="utf-8")
+    assert json.loads(text) == {"test": {"bleu": 3}, "dev": {"bleu": 2, "name": "Übung"}}
+    assert "Übung" in text
+    assert [path.name for path in tmp_path.iterdir()] == ["results.json"]
+
+
+def test_what_is_no_json_is_not_overwritten(tmp_path):
+    (tmp_path / "results.json").write_text('{"test": {"bl')
+    with pytest.raises(WorkdirError, match=r"results\.json is not JSON: move it away and evaluate again"):
+        add_split(tmp_path, "dev", {"bleu": 2})
+    assert (tmp_path / "results.json").read_text() == '{"test": {"bl'
+
+
+def test_translations_are_a_line_each_and_a_json_line_each(tmp_path, evaluation):
+    assert write_translations(tmp_path, "dev", evaluation, TOKENS) == tmp_path / "translations.dev.txt"
+    text = (tmp_path / "translations.dev.txt").read_text(encoding="utf-8")
+    assert text == "die Straße\u2028hier\n\n猫\n"
+    lines = (tmp_path / "translations.dev.jsonl").read_text(encoding="utf-8").split("\n")
+    assert [json.loads(line) for line in lines[:-1]] == [
+        {"tokens": ["▁die", "▁Straße"], "ids": [5, 7], "score": -0.25, "log_prob": -0.5, "finished": True},
+        {"tokens": [], "ids": [], "score": 0.0, "log_prob": 0.0, "finished": True},
+        {"tokens": ["▁猫"], "ids": [11], "score": -3.0, "log_prob": -4.5, "finished": False},
+    ]
+    assert lines[-1] == ""
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_cut_off_translations_are_counted(evaluation):
+    assert evaluation.cut_off == 1
