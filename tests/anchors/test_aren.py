@@ -16,6 +16,7 @@ from transformer_jax.decoding.beam_search import Hypotheses, beam_search
 from transformer_jax.model.transformer import Transformer, empty_cache
 from transformer_jax.special_ids import BOS_ID, EOS_ID, PAD_ID
 
+pytestmark = pytest.mark.usefixtures("quick_to_compile")
 LOADED: dict[str, Aren] = {}
 
 

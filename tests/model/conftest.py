@@ -15,14 +15,12 @@ __all__ = ["build", "compile_quickly", "quick_to_compile", "variant"]
 VOCAB_SIZE = 37
 Build = Callable[[config.Model], tuple[Transformer, Any]]
 
-# Every switch of the architecture the other way round, alone and together.
+# Every switch of the architecture both ways, and with others.
 VARIANTS: dict[str, dict[str, Any]] = {
     "paper": {},
     "pre_norm": {"pre_norm": True},
-    "attention_biases": {"attention_biases": True},
-    "sines_then_cosines": {"positions": "sines_then_cosines"},
-    "learned": {"positions": "learned"},
-    "unshared": {"shared_embedding": False},
+    "learned_and_biases": {"positions": "learned", "attention_biases": True},
+    "unshared_and_sines_then_cosines": {"shared_embedding": False, "positions": "sines_then_cosines"},
     "all_at_once": {
         "pre_norm": True,
         "attention_biases": True,

@@ -74,9 +74,13 @@ def test_what_is_in_the_cache_from_the_present_on_does_not_count(small_model, bu
 
 def test_a_step_writes_one_position_of_every_layer_and_no_other(small_model, build):
     model, variables = build(small_model)
-    before = empty_cache(small_model, 2, BEAM, LENGTH)
-    source = model.apply(variables, SOURCE, deterministic=True, method="encode")
-    _, after = model.apply(variables, TARGET[:, :, 0], jnp.array(3), before, source, method="decode_step")
+
+    @jax.jit
+    def step(cache):
+        source = model.apply(variables, SOURCE, deterministic=True, method="encode")
+        return model.apply(variables, TARGET[:, :, 0], jnp.array(3), cache, source, method="decode_step")
+
+    _, after = step(empty_cache(small_model, 2, BEAM, LENGTH))
     for leaf in jax.tree.leaves(after):
         written = np.abs(leaf).max(axis=(0, 1, 2, 4))
         assert written[3] > 0

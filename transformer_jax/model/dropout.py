@@ -14,7 +14,7 @@ def dropout(x: Float[Array, "*shape"], rate: float, key: Array) -> Float[Array, 
     One 32-bit random word serves two entries: on a CPU the random bits cost more than attention does. The rate is
     thereby rounded to 1 / 65,536, and the scale is that of the rounded rate, so the expectation is exact.
     """
-    dropped_levels = round(rate * _LEVELS)
+    dropped_levels = min(round(rate * _LEVELS), _LEVELS - 1)  # something is kept, whatever the rounding
     if dropped_levels == 0:
         return x
     words = jax.random.bits(key, ((x.size + 1) // 2,), jnp.uint32)
