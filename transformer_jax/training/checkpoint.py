@@ -1,7 +1,7 @@
 """Train states on disk, by Orbax: what a run resumes from, and what an averaged model is made of.
 
-Beside the arrays stands a manifest of their names, shapes, types and checksums. A checkpoint that does not agree with
-its manifest, or with the model asked for, is not used.
+Beside the arrays stands a manifest of their names, shapes, types and checksums, and beside the files their checksums. A
+checkpoint that does not agree with these, or with the model asked for, is not used.
 """
 
 import zlib
@@ -15,6 +15,7 @@ import orbax.checkpoint as ocp
 from orbax.checkpoint.checkpoint_managers import LatestN
 
 from transformer_jax.errors import UserError
+from transformer_jax.training.file_checksums import find_damage, keep_checksums
 from transformer_jax.training.step import TrainState
 
 Manifest = dict[str, list]
@@ -55,6 +56,7 @@ class Checkpoints:
         items = {name: ocp.args.StandardSave(tree) for name, tree in parts.items()}
         described = {name: manifest(tree) for name, tree in parts.items()}
         self._manager.save(step, args=ocp.args.Composite(manifest=ocp.args.JsonSave(described), **items))
+        keep_checksums(self.directory / str(step))
 
     def restore_newest(self, like: TrainState, on_damaged: Callable[[str], None]) -> TrainState | None:
         """The newest state that is whole, in the layout of `like`; None if there never was one.
@@ -98,10 +100,11 @@ class Checkpoints:
     def _restore(self, step: int, like: dict[str, Any]) -> dict[str, Any]:
         """The named parts of one checkpoint, compared with its manifest and with `like`."""
         name = f"checkpoint {self.directory / str(step)}"
+        if damage := find_damage(self.directory / str(step)):
+            raise CheckpointError(f"{name} is damaged: {damage}")
+        read = ocp.args.Composite(manifest=ocp.args.JsonRestore())
         try:
-            described = self._manager.restore(step, args=ocp.args.Composite(manifest=ocp.args.JsonRestore()))[
-                "manifest"
-            ]
+            described = self._manager.restore(step, args=read)["manifest"]
         except Exception as error:  # Orbax and TensorStore have no common base for what a damaged file does to them
             raise CheckpointError(f"{name} is damaged: {_first_line(error)}") from error
         if missing := sorted(like.keys() - described.keys()):
@@ -141,6 +144,7 @@ def save_average(path: Path, params: Any, steps: list[int]) -> None:
     with ocp.Checkpointer(ocp.CompositeCheckpointHandler()) as checkpointer:
         args = ocp.args.Composite(params=ocp.args.StandardSave(params), average=ocp.args.JsonSave(described))
         checkpointer.save(path.absolute(), args=args)
+    keep_checksums(path)
 
 
 def read_average(path: Path, like: Any) -> Any:
@@ -150,6 +154,8 @@ def read_average(path: Path, like: Any) -> Any:
       CheckpointError: they are damaged.
       ModelMismatchError: they are another model's.
     """
+    if damage := find_damage(path):
+        raise CheckpointError(f"average {path} is damaged: {damage}")
     try:
         with ocp.Checkpointer(ocp.CompositeCheckpointHandler()) as checkpointer:
             read = ocp.args.Composite(average=ocp.args.JsonRestore())
