@@ -44,9 +44,10 @@ def section(workdir: Path) -> str:
 
 
 def _row(split: str, entry: dict[str, Any]) -> str:
+    signature = entry["bleu"]["signature"].replace("|", r"\|")  # a bare bar would end the table's cell
     bleu, chrf, perplexity = entry["bleu"], entry["chrf"]["value"], entry["perplexity_per_piece"]
     return (
-        f"| {split} | {entry['sentences']:,} | **{bleu['value']:.2f}** ({bleu['detail']}) | `{bleu['signature']}` "
+        f"| {split} | {entry['sentences']:,} | **{bleu['value']:.2f}** = {bleu['detail']} | `{signature}` "
         f"| {chrf:.2f} | {entry['exact_match_percent']:.1f} % | {perplexity:.3f} |\n"
     )
 
@@ -60,7 +61,7 @@ def _training(workdir: Path) -> str:
     return (
         f"Seed {experiment.training.seed}; {last['step']:,} of at most {experiment.training.num_steps:,} updates "
         f"({last['epoch']:.1f} epochs, {last['target_tokens_per_update']:,.0f} target tokens each), "
-        f"{minutes:.0f} minutes of training at {speeds[len(speeds) // 2]:,.0f} target tokens/s (median), "
+        f"{minutes:.1f} minutes in updates at {speeds[len(speeds) // 2]:,.0f} target tokens/s (median), "
         f"last learning rate {last['learning_rate']:.2e}."
     )
 
@@ -73,7 +74,7 @@ def _provenance(workdir: Path, results: dict[str, Any]) -> str:
     versions = ", ".join(f"{package} {version}" for package, version in newest["versions"].items())
     steps = ", ".join(map(str, newest["checkpoint_steps"]))
     return (
-        f"```\n{commands}\n```\n\n{newest['date'][:10]}, {newest['machine']}, {newest['devices']}; {versions}; "
+        f"```\n{commands}\n```\n\n{newest['date'][:10]}, {newest['machine']}, {newest['devices']}; code {newest['revision']}, {versions}; "
         f"weights: mean of the checkpoints of steps {steps}."
     )
 
