@@ -73,10 +73,9 @@ def _provenance(workdir: Path, results: dict[str, Any]) -> str:
     newest = entries[-1]
     versions = ", ".join(f"{package} {version}" for package, version in newest["versions"].items())
     steps = ", ".join(map(str, newest["checkpoint_steps"]))
-    return (
-        f"```\n{commands}\n```\n\n{newest['date'][:10]}, {newest['machine']}, {newest['devices']}; code {newest['revision']}, {versions}; "
-        f"weights: mean of the checkpoints of steps {steps}."
-    )
+    where = f"{newest['date'][:10]}, {newest['machine']}, {newest['devices']}"
+    weights = f"weights: mean of the checkpoints of steps {steps}"
+    return f"```\n{commands}\n```\n\n{where}; code {newest['revision']}, {versions}; {weights}."
 
 
 if __name__ == "__main__":
