@@ -11,7 +11,7 @@ from transformer_jax.decoding.generate import Generator
 from transformer_jax.decoding.translator import Translation, Translator
 from transformer_jax.metrics.bleu import Score, corpus_bleu, corpus_chrf, exact_match, scoring_warnings
 from transformer_jax.model.transformer import Transformer
-from transformer_jax.training.loop import dev_loss
+from transformer_jax.training.dev_loss import dev_loss
 from transformer_jax.training.step import Params
 
 

@@ -46,11 +46,14 @@ def on_all_devices(step: Callable[..., Any], *, donate_state: bool) -> Callable[
     return jax.pmap(step, AXIS, in_axes=(None, 0), out_axes=None, donate_argnums=(0,) if donate_state else ())
 
 
-def shard(batch: Tree, *, devices: int, tokens_per_device: int) -> Tree:
-    """Leaves [B, L] to [devices, accumulation, rows, L], filled up with rows of padding where B does not divide.
+def shard(batch: Tree, *, tokens_per_device: int, devices: int | None = None) -> Tree:
+    """Leaves [B, L] to [devices, accumulation, rows, L], filled up with rows of zeros (padding) if B does not divide.
 
-    The accumulation is the smallest that keeps rows * L within `tokens_per_device`, or one row.
+    Without `devices`, for those of this process. The accumulation is the smallest that keeps rows * L within
+    `tokens_per_device`, or one row.
     """
+
+    devices = devices or num_devices()
 
     def split(leaf: np.ndarray) -> np.ndarray:
         rows, length = leaf.shape

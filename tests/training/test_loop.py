@@ -19,10 +19,11 @@ from transformer_jax.model.transformer import Transformer
 from transformer_jax.special_ids import PAD_ID
 from transformer_jax.training import loop
 from transformer_jax.training.checkpoint import Checkpoints
-from transformer_jax.training.loop import Observer, TrainingError, batch_plan, train
+from transformer_jax.training.loop import Observer, batch_plan, train
 from transformer_jax.training.metrics_log import read_metrics
 from transformer_jax.training.optimizer import make_optimizer
 from transformer_jax.training.step import TrainState, initial_state
+from transformer_jax.training.window import TrainingError
 
 TRAIN, DEV = random_corpus(1, 37), random_corpus(2, 13)
 EXPERIMENT = tiny_experiment()

@@ -7,10 +7,11 @@ import pytest
 from tiny_experiment import tiny_experiment
 
 from transformer_jax.data.batching import Batch
-from transformer_jax.training import loop
-from transformer_jax.training.loop import TrainingError, Window, out_of_patience
+from transformer_jax.training import dev_loss, loop
+from transformer_jax.training.loop import out_of_patience
 from transformer_jax.training.loss import Sums
 from transformer_jax.training.step import StepMetrics
+from transformer_jax.training.window import TrainingError, Window
 
 EXPERIMENT = tiny_experiment()
 
@@ -59,8 +60,8 @@ def test_the_first_step_that_is_not_finite_is_named(loss, norm):
 
 @pytest.mark.parametrize(("value", "exponential"), [(0.0, 1.0), (2.0, math.exp(2)), (710.0, math.inf)])
 def test_a_perplexity_too_large_for_a_float_is_infinite(value, exponential):
-    assert loop._exp(value) == exponential
-    assert math.isnan(loop._exp(math.nan))
+    assert dev_loss._exp(value) == exponential
+    assert math.isnan(dev_loss._exp(math.nan))
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from transformer_jax.special_ids import PAD_ID
@@ -24,6 +25,11 @@ class Sums(NamedTuple):
     loss: Float[Array, ""]  # nats, against the smoothed target
     negative_log_likelihood: Float[Array, ""]  # nats, against the target itself
     tokens: Float[Array, ""]
+
+
+def total(sums: list[Sums]) -> list[float]:
+    """The sums of many batches as one: loss, negative log-likelihood, tokens."""
+    return np.asarray(jax.device_get(sums), np.float64).sum(0).tolist()
 
 
 def label_smoothed_cross_entropy(

@@ -1,0 +1,58 @@
+"""The updates between two records of the log, and what a record says of them."""
+
+import math
+import time
+import zlib
+
+from transformer_jax import config
+from transformer_jax.data.batching import Batch
+from transformer_jax.errors import UserError
+from transformer_jax.training.loss import total
+from transformer_jax.training.metrics_log import Record
+from transformer_jax.training.optimizer import learning_rate_schedule
+from transformer_jax.training.step import StepMetrics
+
+
+class TrainingError(UserError):
+    """Training cannot go on: the message names the step."""
+
+
+class Window:
+    """The updates since the last record: their metrics, which are fetched together so that steps are not waited for."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[int, StepMetrics]] = []
+        self.positions = 0
+        self.checksum = 0  # of every batch, so that two runs can be seen to have read the same
+        self.started = time.monotonic()
+
+    def add(self, step: int, metrics: StepMetrics, batch: Batch) -> None:
+        self.steps.append((step, metrics))
+        self.positions += batch.target.size
+        self.checksum = zlib.crc32(batch.target.tobytes(), zlib.crc32(batch.source.tobytes(), self.checksum))
+
+    def record(self, experiment: config.Experiment, steps_per_epoch: int) -> Record:
+        """The window as one record; raises TrainingError naming the first step whose loss or gradient is not finite."""
+        for step, metrics in self.steps:
+            if not (math.isfinite(metrics.sums.loss) and math.isfinite(metrics.gradient_norm)):
+                raise TrainingError(
+                    f"step {step}: the loss is {float(metrics.sums.loss)}, the gradient norm "
+                    f"{float(metrics.gradient_norm)}; the last checkpoint is from before"
+                )
+        last_step, last = self.steps[-1]
+        loss, negative_log_likelihood, tokens = total([metrics.sums for _, metrics in self.steps])
+        seconds = time.monotonic() - self.started
+        return {
+            "kind": "train",
+            "step": last_step,
+            "epoch": last_step / steps_per_epoch,
+            "loss": loss / tokens,
+            "negative_log_likelihood": negative_log_likelihood / tokens,
+            "learning_rate": float(learning_rate_schedule(experiment)(last_step - 1)),
+            "gradient_norm": float(last.gradient_norm),
+            "target_tokens_per_update": tokens / len(self.steps),
+            "target_tokens_per_second": tokens / seconds,
+            "padding_share": 1 - tokens / self.positions,
+            "seconds": seconds,
+            "batches_crc32": self.checksum,
+        }
