@@ -32,8 +32,10 @@ def read_weights(workdir: Path, experiment: config.Experiment) -> Weights:
       WorkdirError: nothing is trained there yet.
       CheckpointError: a checkpoint is damaged.
     """
-    directory = workdir / "checkpoints"
-    if not directory.is_dir() or not any(directory.iterdir()):
+    # A run that was stopped before its first checkpoint has the state of that moment.
+    folders = [workdir / name for name in ("checkpoints", "interrupted")]
+    directory = next((folder for folder in folders if folder.is_dir() and any(folder.iterdir())), None)
+    if directory is None:
         raise WorkdirError(f"{workdir} holds no checkpoint yet: train there first")
     like = param_shapes(experiment)
     checkpoints = Checkpoints(directory, keep=experiment.training.keep_checkpoints)

@@ -43,7 +43,8 @@ def test_prepare_begins_the_run_that_train_would(prepared, trained):
 
 def test_train_writes_the_files_of_a_run(trained, trained_config):
     assert {path.name for path in trained.iterdir()} == {
-        "config.gin", "vocabulary.model", "checkpoints", "metrics.jsonl", "tensorboard", "launches.jsonl",
+        "config.gin", "vocabulary.model", "checkpoints", "interrupted", "metrics.jsonl", "tensorboard",
+        "launches.jsonl",
     }  # fmt: skip
     assert sorted(path.name for path in (trained / "checkpoints").iterdir()) == ["100", "150", "50"]
     assert [path.stat().st_size > 0 for path in (trained / "tensorboard").iterdir()] == [True]

@@ -62,12 +62,12 @@ class Run:
             jax.monitoring.unregister_event_duration_listener(listen)
         return self
 
-    def state(self) -> TrainState:
+    def state(self, folder: str = "checkpoints") -> TrainState:
         """The newest on disk."""
-        return Checkpoints(self.workdir / "checkpoints", keep=3).restore_newest(new_state(), silent)
+        return Checkpoints(self.workdir / folder, keep=3).restore_newest(new_state(), silent)
 
-    def steps(self) -> list[int]:
-        return Checkpoints(self.workdir / "checkpoints", keep=3).steps
+    def steps(self, folder: str = "checkpoints") -> list[int]:
+        return Checkpoints(self.workdir / folder, keep=3).steps
 
 
 def new_state() -> TrainState:
@@ -118,10 +118,10 @@ def test_a_run_makes_its_updates_and_keeps_the_last(whole):
 def test_a_stopped_run_goes_on_as_if_nothing_had_been(whole, tmp_path):
     run = Run(tmp_path).train(stop_at=6)
     assert run.updates == 6
-    assert run.steps() == [6]
+    assert (run.steps(), run.steps("interrupted")) == ([], [6])
     assert run.lines == ["stopped at step 6, saved; the same command goes on from here"]
     with pytest.raises(AssertionError):
-        assert_equal(run.state().params, whole.state().params)
+        assert_equal(run.state("interrupted").params, whole.state().params)
     run.lines.clear()
     run.train()
     assert run.lines == ["resumed from step 6"]
@@ -134,8 +134,30 @@ def test_a_stop_between_records_leaves_a_record(whole, tmp_path):
     run = Run(tmp_path).train(stop_at=3)
     assert [record["step"] for record in run.records] == [2, 3]
     assert run.records[1]["kind"] == "train"
-    assert run.steps() == [3]
+    assert run.steps("interrupted") == [3]
     assert lasting(run.records[0]) == lasting(whole.records[0])
+
+
+def test_a_stop_changes_no_checkpoint_that_an_average_is_made_of(whole, tmp_path):
+    """At 6, between 5 and 10: the checkpoints are those of a run that was not stopped, as many and as old."""
+    run = Run(tmp_path).train(stop_at=6, checkpoint_every_steps=5)
+    assert (run.steps(), run.steps("interrupted")) == ([5], [6])
+    run.train(checkpoint_every_steps=5)
+    assert run.steps() == [5, 10]
+    assert "resumed from step 6" in run.lines
+    assert_equal(run.state(), whole.state())
+
+
+def test_a_damaged_interrupted_state_is_said_and_the_last_checkpoint_used(whole, tmp_path):
+    run = Run(tmp_path).train(stop_at=6, checkpoint_every_steps=5)
+    (tmp_path / "interrupted" / "6" / "checksums.json").unlink()
+    run.lines.clear()
+    run.train(checkpoint_every_steps=5)
+    assert run.lines == [
+        f"checkpoint {tmp_path / 'interrupted' / '6'} is damaged: checksums.json is missing", "resumed from step 5",
+    ]  # fmt: skip
+    assert run.steps("interrupted") == []
+    assert_equal(run.state(), whole.state())
 
 
 def test_a_finished_run_stays_as_it_is(whole):

@@ -81,6 +81,11 @@ class Checkpoints:
             raise CheckpointError(f"{self.directory}: no checkpoint is whole; the oldest is that of step {damaged}")
         return None
 
+    def clear(self) -> None:
+        """Removes all of them."""
+        for step in self.steps:
+            self._manager.delete(step)
+
     def average(self, count: int, like: Any) -> tuple[Any, list[int]]:
         """The mean parameters of the newest `count` checkpoints, summed in float64, given in float32; and their steps.
 

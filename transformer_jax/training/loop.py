@@ -14,7 +14,7 @@ from transformer_jax import config, parallel
 from transformer_jax.data.batching import BatchPlan
 from transformer_jax.data.encoded import EncodedCorpus
 from transformer_jax.model.transformer import Transformer
-from transformer_jax.training.checkpoint import Checkpoints
+from transformer_jax.training.checkpoint import CheckpointError, Checkpoints
 from transformer_jax.training.dev_loss import dev_loss
 from transformer_jax.training.metrics_log import MetricsLog, Record
 from transformer_jax.training.optimizer import make_optimizer
@@ -53,7 +53,8 @@ def train(
     optimizer = make_optimizer(experiment)
     evaluate = dev_loss(model, dev_split, experiment.batching)
     checkpoints = Checkpoints(workdir / "checkpoints", keep=training.keep_checkpoints)
-    state = _newest_state(checkpoints, initial_state(model, optimizer, training.seed), observer.say)
+    interrupted = Checkpoints(workdir / "interrupted", keep=1)
+    state = _newest_state(checkpoints, interrupted, initial_state(model, optimizer, training.seed), observer.say)
     train_step = parallel.on_all_devices(make_train_step(model, optimizer, training), donate_state=True)
     shard = partial(parallel.shard, tokens_per_device=experiment.batching.tokens_per_device)
     due, window, step, stopping = _CheckpointTimer(training), Window(), int(state.step), False
@@ -65,8 +66,8 @@ def train(
             window.add(step, metrics, batch)
             stopping, last = observer.should_stop(), step == training.num_steps
             evaluating = last or step % training.evaluate_every_steps == 0
-            saving = due(step) or last or stopping
-            if saving or evaluating or step % training.log_every_steps == 0:
+            saving = due(step) or last
+            if saving or stopping or evaluating or step % training.log_every_steps == 0:
                 _append(log, observer, window.record(experiment, plan.steps_per_epoch))
                 window = Window()
             if evaluating:
@@ -75,16 +76,28 @@ def train(
                 _save(checkpoints, state)
             if evaluating or saving:
                 window.started = time.monotonic()
-        _save(checkpoints, state)
+        _save(interrupted if stopping and not saving else checkpoints, state)
     if stopping:
         observer.say(f"stopped at step {step}, saved; the same command goes on from here")
     return step
 
 
-def _newest_state(checkpoints: Checkpoints, initial: TrainState, say: Callable[[str], None]) -> TrainState:
-    """The newest checkpoint's state, or the initial one, on all devices."""
+def _newest_state(
+    checkpoints: Checkpoints, interrupted: Checkpoints, initial: TrainState, say: Callable[[str], None]
+) -> TrainState:
+    """The newest state that is whole, or the initial one, on all devices.
+
+    A stop between two checkpoints is saved apart: were it one of them, the average would depend on when a run was
+    stopped, and an older one would have had to go for it.
+    """
     state = parallel.replicate(initial)
-    restored = checkpoints.restore_newest(state, say)
+    restored = None
+    if max(interrupted.steps, default=0) > max(checkpoints.steps, default=0):
+        try:
+            restored = interrupted.restore_newest(state, say)
+        except CheckpointError:
+            interrupted.clear()
+    restored = restored or checkpoints.restore_newest(state, say)
     if restored is None:
         return state
     say(f"resumed from step {int(restored.step)}")
