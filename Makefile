@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 RUN := $(VENV)/bin/python
-# Larger pages for malloc, which training on CPUs gains from; without effect where glibc does not know the setting.
+# Larger pages for malloc, which training on CPUs may gain from; without effect where glibc does not know the setting.
 FAST := GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 
 .PHONY: quickstart test test-slow lint format clean

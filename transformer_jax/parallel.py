@@ -52,7 +52,6 @@ def shard(batch: Tree, *, tokens_per_device: int, devices: int | None = None) ->
     Without `devices`, for those of this process. The accumulation is the smallest that keeps rows * L within
     `tokens_per_device`, or one row.
     """
-
     devices = devices or num_devices()
 
     def split(leaf: np.ndarray) -> np.ndarray:

@@ -11,8 +11,8 @@ _LEVELS = 1 << 16
 def dropout(x: Float[Array, "*shape"], rate: float, key: Array) -> Float[Array, "*shape"]:
     """Zeroes entries with probability `rate` and scales the others so that the expectation stays x.
 
-    One 32-bit random word serves two entries: on a CPU the random bits cost more than attention does. The rate is
-    thereby rounded to 1 / 65,536, and the scale is that of the rounded rate, so the expectation is exact.
+    One 32-bit random word serves two entries, since random bits are a cost of their own on a CPU. The rate is thereby
+    rounded to 1 / 65,536, and the scale is that of the rounded rate, so the expectation is exact.
     """
     dropped_levels = min(round(rate * _LEVELS), _LEVELS - 1)  # something is kept, whatever the rounding
     if dropped_levels == 0:

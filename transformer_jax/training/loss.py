@@ -14,8 +14,7 @@ from jaxtyping import Array, Float, Int
 
 from transformer_jax.special_ids import PAD_ID
 
-# Positions whose logits exist at a time. The matrix product of 512 rows runs faster on a CPU than that of thousands,
-# and [batch, time, vocab] in float32 would be the largest array of the whole step.
+# Positions whose logits exist at a time: [batch, time, vocab] in float32 would be the largest array of the whole step.
 _CHUNK = 512
 
 
