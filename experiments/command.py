@@ -2,11 +2,17 @@
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
+import jax
+
 from transformer_jax.errors import UserError
+
+_COMPILED = Path("~/.cache/transformer_jax/compiled")
 
 
 class Parser(argparse.ArgumentParser):
@@ -40,8 +46,31 @@ def parser(description: str | None, *, gin_file_required: bool) -> Parser:
     return flags
 
 
+class StopOnSignal:
+    """True once SIGTERM or SIGINT has come. A second one ends the process at once, as usual."""
+
+    def __init__(self) -> None:
+        self._received = False
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._receive)
+
+    def _receive(self, number: int, _frame: object) -> None:
+        self._received = True
+        signal.signal(number, signal.SIG_DFL)
+
+    def __call__(self) -> bool:
+        return self._received
+
+
+def keep_compiled_programs() -> None:
+    """What is compiled stays on disk for the next run, in the user's cache or where JAX's own setting says."""
+    if jax.config.jax_compilation_cache_dir is None:  # type: ignore[attr-defined]
+        jax.config.update("jax_compilation_cache_dir", str(_COMPILED.expanduser()))
+
+
 def run(main: Callable[[], None]) -> None:
     """Runs a command; bad input ends it with one clear line on standard error and exit code 1."""
+    keep_compiled_programs()
     try:
         main()
     except UserError as error:

@@ -2,7 +2,7 @@
 
 gin's parser reads the files; gin's registry is not used: it accepts bindings that nothing reads, scopes, imports and
 references to code. Here a binding sets a field of one of the config's dataclasses to a literal value, every field is
-set, and nothing else is accepted.
+set, and nothing else is accepted but `Scale.divisor`, which changes other bindings (see `scale`).
 """
 
 import dataclasses
@@ -15,11 +15,13 @@ from typing import Any
 
 from gin import config_parser
 
+from experiments import scale
 from transformer_jax.config import ConfigError, Experiment
 
 # "model" -> Model: an experiment's parts, and the names that bindings give them.
 _PARTS: dict[str, Any] = typing.get_type_hints(Experiment)
 _FIELDS = {cls.__name__: [field.name for field in dataclasses.fields(cls)] for cls in _PARTS.values()}
+_KNOWN = [*(f"{part}.{field}" for part, fields in _FIELDS.items() for field in fields), scale.DIVISOR]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +55,7 @@ def load_experiment(gin_files: Sequence[str | Path], gin_params: Sequence[str] =
     for param in gin_params:
         bindings |= {binding.name: binding for binding in _parse(param, origin=f"--gin_param={param}", path=())}
     try:
+        bindings |= _scaled(bindings)
         return Experiment(**{part: _build(cls, bindings) for part, cls in _PARTS.items()})
     except ConfigError as error:
         culprit = bindings.get(str(error).split(" = ")[0])
@@ -120,11 +123,25 @@ def _reason(error: Exception) -> str:
 
 
 def _require_known(name: str, where: str) -> None:
-    known = [f"{part}.{field}" for part, fields in _FIELDS.items() for field in fields]
-    if name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
+    if name not in _KNOWN:
+        close = difflib.get_close_matches(name, _KNOWN, n=1)
         hint = f"; did you mean {close[0]}?" if close else ""
         raise ConfigError(f"{where}: {name} is no setting{hint}")
+
+
+def _scaled(bindings: dict[str, Binding]) -> dict[str, Binding]:
+    """The widths, wherever they are bound, as `Scale.divisor` makes them."""
+    if scale.DIVISOR not in bindings:
+        return {}
+    divisor = bindings[scale.DIVISOR].value
+    widths = [bindings[name] for name in scale.WIDTHS if name in bindings]
+    scaled = {}
+    for width in widths:
+        value = scale.divided(width.name, width.value, divisor)
+        if value != width.value:
+            where = f"{width.where}, divided by {scale.DIVISOR} = {divisor}"
+            scaled[width.name] = Binding(width.name, value, where)
+    return scaled
 
 
 def _build(cls: Any, bindings: dict[str, Binding]) -> Any:

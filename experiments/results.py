@@ -5,18 +5,31 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from jaxtyping import Int
+
 from experiments.gin_bindings import resolved
 from experiments.provenance import provenance
 from experiments.workdir import WorkdirError, write_text
+from transformer_jax.analysis.cost import training_flops
 from transformer_jax.config import Experiment
 from transformer_jax.data.corpus import Corpus
+from transformer_jax.data.vocabulary import Vocabulary
 from transformer_jax.evaluation import Evaluation
+from transformer_jax.training.metrics_log import read_metrics
 
 
 def summary(
-    experiment: Experiment, corpus: Corpus, evaluation: Evaluation, *, steps: list[int], seconds: float
+    workdir: Path,
+    experiment: Experiment,
+    vocabulary: Vocabulary,
+    corpus: Corpus,
+    evaluation: Evaluation,
+    *,
+    steps: list[int],
+    seconds: float,
 ) -> dict[str, Any]:
-    """One split's entry."""
+    """One split's entry; `seconds` is what loading, translating and scoring took."""
     return {
         "perplexity_per_piece": evaluation.perplexity,
         "bleu": dataclasses.asdict(evaluation.bleu),
@@ -27,11 +40,36 @@ def summary(
         "warnings": evaluation.warnings,
         "corpus": corpus.name,
         "corpus_sha256": corpus.fingerprint,
+        "vocabulary_sha256": vocabulary.fingerprint,
         "checkpoint_steps": steps,
         "seconds": seconds,
-        "settings": {name: value for name, value in resolved(experiment).items() if name.startswith(("Dec", "Sco"))},
+        "training": training_summary(workdir, experiment),
+        "settings": resolved(experiment),
         **provenance(),
     }
+
+
+def training_summary(workdir: Path, experiment: Experiment) -> dict[str, float]:
+    """What the log says of the updates made so far: how many, on how many tokens, in what time, at what cost.
+
+    The floating-point operations are counted, not measured, and of pairs without padding, all of mean length.
+    """
+    totals = dict.fromkeys(("updates", "pairs", "source_tokens", "target_tokens", "seconds"), 0.0)
+    for record in read_metrics(workdir / "metrics.jsonl"):
+        if record["kind"] == "train":
+            updates = record["step"] - totals["updates"]
+            totals["updates"] = record["step"]
+            totals["seconds"] += record["seconds"]
+            for name in ("pairs", "source_tokens", "target_tokens"):
+                totals[name] += updates * record[f"{name}_per_update"]
+    pairs = max(totals["pairs"], 1)
+    flops = pairs * training_flops(
+        experiment.model,
+        experiment.data.vocab_size,
+        source=totals["source_tokens"] / pairs,
+        target=totals["target_tokens"] / pairs,
+    )
+    return {**totals, "flops": flops}
 
 
 def add_split(workdir: Path, split: str, entry: dict[str, Any]) -> Path:
@@ -49,14 +87,37 @@ def add_split(workdir: Path, split: str, entry: dict[str, Any]) -> Path:
     return path
 
 
-def write_translations(workdir: Path, split: str, evaluation: Evaluation, tokens: list[list[str]]) -> Path:
-    """The translations as text, a line each, and beside them a JSON line each with tokens and scores."""
+def write_translations(
+    workdir: Path,
+    split: str,
+    evaluation: Evaluation,
+    tokens: list[list[str]],
+    statistics: Int[np.ndarray, "sentences 10"],
+) -> Path:
+    """The translations as text, a line each, and beside them a JSON line each with tokens, scores and BLEU statistics.
+
+    With the statistics (see `metrics.significance`) two runs can be compared sentence by sentence, references unseen.
+    """
     text = workdir / f"translations.{split}.txt"
     write_text(text, "".join(f"{translation.text}\n" for translation in evaluation.translations))
     rows = [
-        {"tokens": pieces, **translation.hypothesis._asdict()}
-        for pieces, translation in zip(tokens, evaluation.translations, strict=True)
+        {"tokens": pieces, **translation.hypothesis._asdict(), "bleu_statistics": counts}
+        for pieces, translation, counts in zip(tokens, evaluation.translations, statistics.tolist(), strict=True)
     ]
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     write_text(workdir / f"translations.{split}.jsonl", lines)
     return text
+
+
+def read_statistics(workdir: Path, split: str) -> Int[np.ndarray, "sentences 10"]:
+    """The BLEU statistics of a run's translations.
+
+    Raises:
+      WorkdirError: they are not there, or not what `write_translations` wrote.
+    """
+    path = workdir / f"translations.{split}.jsonl"
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+        return np.array([json.loads(line)["bleu_statistics"] for line in lines], np.int64).reshape(-1, 10)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise WorkdirError(f"{path} cannot be read: score the run again") from error

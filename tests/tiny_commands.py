@@ -67,6 +67,7 @@ def run_command(name: str, *args: str, stdin: bytes = b"") -> Ended:
     code = 0
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", [str(module.__file__), *args])
+        patch.setattr(command, "keep_compiled_programs", lambda: None)  # the user's cache is none of ours
         jax.config.update("jax_disable_most_optimizations", True)  # most of the time would go into compiling
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
         try:

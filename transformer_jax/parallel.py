@@ -37,13 +37,15 @@ def all_reduce(sums: Tree) -> Tree:
     return jax.lax.psum(sums, AXIS)
 
 
-def on_all_devices(step: Callable[..., Any], *, donate_state: bool) -> Callable[..., Any]:
-    """Compiles `step(state, batch)` for all devices: every one has the whole state and its own shard of the batch.
+def on_all_devices(step: Callable[..., Any], *, donate_state: bool, num_shared: int = 0) -> Callable[..., Any]:
+    """Compiles `step(state, batch, *shared)` for all devices: each has the whole state and its own shard of the batch.
 
+    `num_shared` further arguments are the same on all of them.
     What `step` returns must be equal on all devices, hence made of all-reduced values: device 0's is taken, and keeps
     its plain shape. With `donate_state` the old state's memory is reused, and the caller must not touch it again.
     """
-    return jax.pmap(step, AXIS, in_axes=(None, 0), out_axes=None, donate_argnums=(0,) if donate_state else ())
+    in_axes = (None, 0, *[None] * num_shared)
+    return jax.pmap(step, AXIS, in_axes=in_axes, out_axes=None, donate_argnums=(0,) if donate_state else ())
 
 
 def shard(batch: Tree, *, tokens_per_device: int, devices: int | None = None) -> Tree:

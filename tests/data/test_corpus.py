@@ -154,6 +154,18 @@ def test_tfds_direction_follows_the_languages():
     assert forward.targets == backward.sources
 
 
+@pytest.mark.parametrize("pair", ["de-en", "fr-en"])
+def test_tfds_wmt14_has_the_paper_s_dev_and_test_sets(pair, tmp_path):
+    """Section 6: newstest2013 and newstest2014. Configs name splits; which sets these are is the data set's to say."""
+    wmt14 = pytest.importorskip("tensorflow_datasets.translate.wmt14")
+    subsets = wmt14.Wmt14Translate(config=pair, data_dir=str(tmp_path)).subsets
+    assert {str(split): sets for split, sets in subsets.items() if split != "train"} == {
+        "validation": ["newstest2013"],
+        "test": ["newstest2014"],
+    }
+    assert {"europarl_v7", "commoncrawl", "newscommentary_v9"} <= set(subsets["train"])
+
+
 def test_tfds_language_must_be_in_the_data_set():
     tfds = pytest.importorskip("tensorflow_datasets")
     with (

@@ -87,6 +87,18 @@ def test_encode_all_is_encode_of_each(vocabulary):
     assert vocabulary.encode_all([*SENTENCES, ""]) == [vocabulary.encode(sentence) for sentence in [*SENTENCES, ""]]
 
 
+def test_pieces_are_byte_pair_merges_the_most_frequent_pair_first():
+    """Of "_ab" three times and "_ac" once: "_a" occurs four times, then "_ab" three times, then "_ac"."""
+    text = ["ab ab ab ac"]
+    by_size = {size: learn_vocabulary(text, size) for size in (9, 10, 11)}
+    assert {size: vocabulary.tokens(range(4, size - 4)) for size, vocabulary in by_size.items()} == {
+        9: ["▁a"], 10: ["▁a", "▁ab"], 11: ["▁a", "▁ab", "▁ac"],
+    }  # fmt: skip
+    assert by_size[9].tokens(by_size[9].encode("ab ac")) == ["▁a", "b", "▁a", "c"]
+    assert by_size[10].tokens(by_size[10].encode("ab ac")) == ["▁ab", "▁a", "c"]
+    assert by_size[11].tokens(by_size[11].encode("ab ac")) == ["▁ab", "▁ac"]
+
+
 def test_the_same_text_gives_the_same_vocabulary(vocabulary, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     again = learn_vocabulary(iter(SENTENCES), 61)

@@ -2,9 +2,10 @@
 
 import json
 
+import numpy as np
 import pytest
 
-from experiments.results import add_split, write_translations
+from experiments.results import add_split, read_statistics, write_translations
 from experiments.workdir import WorkdirError
 from transformer_jax.decoding.generate import Hypothesis
 from transformer_jax.decoding.translator import Translation
@@ -43,11 +44,16 @@ def test_what_is_no_json_is_not_overwritten(tmp_path):
 
 
 def test_translations_are_a_line_each_and_a_json_line_each(tmp_path, evaluation):
-    assert write_translations(tmp_path, "dev", evaluation, TOKENS) == tmp_path / "translations.dev.txt"
+    statistics = np.arange(30).reshape(3, 10)
+    written = write_translations(tmp_path, "dev", evaluation, TOKENS, statistics)
+    assert written == tmp_path / "translations.dev.txt"
     text = (tmp_path / "translations.dev.txt").read_text(encoding="utf-8")
     assert text == "die Straße\u2028hier\n\n猫\n"
     lines = (tmp_path / "translations.dev.jsonl").read_text(encoding="utf-8").split("\n")
-    assert [json.loads(line) for line in lines[:-1]] == [
+    rows = [json.loads(line) for line in lines[:-1]]
+    assert [row.pop("bleu_statistics") for row in rows] == statistics.tolist()
+    np.testing.assert_array_equal(read_statistics(tmp_path, "dev"), statistics)
+    assert rows == [
         {"tokens": ["▁die", "▁Straße"], "ids": [5, 7], "score": -0.25, "log_prob": -0.5, "finished": True},
         {"tokens": [], "ids": [], "score": 0.0, "log_prob": 0.0, "finished": True},
         {"tokens": ["▁猫"], "ids": [11], "score": -3.0, "log_prob": -4.5, "finished": False},

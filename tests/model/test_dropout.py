@@ -17,6 +17,12 @@ def test_entries_are_dropped_at_the_rate_and_the_others_scaled(rate):
     assert dropped.mean() == pytest.approx(3.0, abs=5 * 3 * (rate / (1 - rate) / 1e6) ** 0.5)
 
 
+def test_the_scale_is_that_of_the_rounded_rate():
+    """0.1 becomes 6,554 of 65,536 levels; with 1 / 0.9, which differs in the sixth digit, the mean would be off."""
+    kept = dropout(jnp.ones(101), 0.1, jax.random.key(1)).max()
+    np.testing.assert_allclose(kept, 65_536 / (65_536 - 6_554), rtol=2e-7)
+
+
 def test_the_mean_over_many_draws_is_the_input():
     x = jnp.arange(1.0, 8.0)
     draws = jax.vmap(lambda key: dropout(x, 0.3, key))(jax.random.split(jax.random.key(2), 20_000))

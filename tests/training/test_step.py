@@ -64,9 +64,9 @@ def assert_is_the_update(state: TrainState, metrics: Any, model: Transformer, pa
 
 @pytest.mark.parametrize(("devices", "accumulation"), ARRANGEMENTS)
 def test_any_arrangement_is_the_update_of_the_whole_batch(devices, accumulation, one_layer, params, ragged, training):
-    step = make_train_step(one_layer, recorder(), training)
-    on_axis = jax.jit(jax.vmap(step, axis_name=parallel.AXIS, in_axes=(None, 0)))
-    states, metrics = on_axis(start(params), arranged(ragged, devices, accumulation))
+    step = make_train_step(one_layer, recorder(), label_smoothing=training.label_smoothing)
+    on_axis = jax.jit(jax.vmap(step, axis_name=parallel.AXIS, in_axes=(None, 0, None)))
+    states, metrics = on_axis(start(params), arranged(ragged, devices, accumulation), training.seed)
     for leaf in jax.tree.leaves((states, metrics)):
         assert leaf.shape[0] == devices
         assert (leaf == leaf[:1]).all(), "all devices agree, bit for bit"
@@ -77,8 +77,9 @@ def test_any_arrangement_is_the_update_of_the_whole_batch(devices, accumulation,
 @pytest.mark.parametrize(("devices", "accumulation"), ARRANGEMENTS)
 def test_so_it_is_on_real_devices(devices, accumulation, one_layer, params, ragged, training):
     assert parallel.num_devices() == 8
-    step = parallel.on_all_devices(make_train_step(one_layer, recorder(), training), donate_state=False)
-    state, metrics = step(start(params), arranged(ragged, devices, accumulation))
+    step = make_train_step(one_layer, recorder(), label_smoothing=training.label_smoothing)
+    on_devices = parallel.on_all_devices(step, donate_state=False, num_shared=1)
+    state, metrics = on_devices(start(params), arranged(ragged, devices, accumulation), training.seed)
     assert jax.tree.map(jnp.shape, state.params) == jax.tree.map(jnp.shape, params), "plain, without a device axis"
     assert_is_the_update(state, metrics, one_layer, params, ragged)
 

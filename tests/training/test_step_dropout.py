@@ -29,18 +29,18 @@ def dropping(model: Transformer) -> Transformer:
 
 
 @partial(jax.jit, static_argnums=(0, 2), static_argnames=("devices", "accumulation"))
-def run(model, params, training, step, batch, *, devices, accumulation):
+def run(model, params, training, step, batch, seed, *, devices, accumulation):
     optimizer = optax.sgd(1.0)
-    update = jax.vmap(make_train_step(model, optimizer, training), axis_name=parallel.AXIS, in_axes=(None, 0))
+    one_device = make_train_step(model, optimizer, label_smoothing=training.label_smoothing)
+    update = jax.vmap(one_device, axis_name=parallel.AXIS, in_axes=(None, 0, None))
     copies = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (devices, accumulation, *leaf.shape)), batch)
-    _, metrics = update(TrainState(step, params, optimizer.init(params)), copies)
+    _, metrics = update(TrainState(step, params, optimizer.init(params)), copies, seed)
     return metrics.sums.loss[0]
 
 
 def loss_of_pair(model, params, training, *, step=0, seed=1, devices=1, accumulation=1) -> float:
-    settings = dataclasses.replace(training, seed=seed)
     at = jnp.asarray(step, jnp.int32)
-    return float(run(model, params, settings, at, Batch(*PAIR), devices=devices, accumulation=accumulation))
+    return float(run(model, params, training, at, Batch(*PAIR), seed, devices=devices, accumulation=accumulation))
 
 
 def test_an_update_repeats_itself_and_no_other(loss):

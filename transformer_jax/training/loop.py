@@ -55,13 +55,14 @@ def train(
     checkpoints = Checkpoints(workdir / "checkpoints", keep=training.keep_checkpoints)
     interrupted = Checkpoints(workdir / "interrupted", keep=1)
     state = _newest_state(checkpoints, interrupted, initial_state(model, optimizer, training.seed), observer.say)
-    train_step = parallel.on_all_devices(make_train_step(model, optimizer, training), donate_state=True)
+    one_device_step = make_train_step(model, optimizer, label_smoothing=training.label_smoothing)
+    train_step = parallel.on_all_devices(one_device_step, donate_state=True, num_shared=1)
     shard = partial(parallel.shard, tokens_per_device=experiment.batching.tokens_per_device)
     due, window, step, stopping = _CheckpointTimer(training), Window(), int(state.step), False
     with closing(MetricsLog(workdir, resumed_at=step)) as log:
         while step < training.num_steps and not stopping and not out_of_patience(log.records, training.patience):
             batch = plan.batch(train_split, step)
-            state, metrics = train_step(state, shard(batch))
+            state, metrics = train_step(state, shard(batch), training.seed)
             step += 1
             window.add(step, metrics, batch)
             stopping, last = observer.should_stop(), step == training.num_steps

@@ -8,10 +8,13 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int
 
-from transformer_jax import config, parallel
+from transformer_jax import parallel
 from transformer_jax.data.batching import Batch
 from transformer_jax.model.transformer import Params, Transformer
 from transformer_jax.training.loss import Sums, chunked_cross_entropy
+
+# An argument and no constant of what is compiled: a program serves all seeds, also from a cache on disk.
+Seed = int | Int[Array, ""]
 
 
 class TrainState(NamedTuple):
@@ -29,7 +32,7 @@ class StepMetrics(NamedTuple):
     gradient_norm: Float[Array, ""]  # of the mean loss per token, before any clipping
 
 
-def initial_params(model: Transformer, *, seed: int) -> Params:
+def initial_params(model: Transformer, *, seed: Seed) -> Params:
     """Parameters before the first update. One token a side is enough: no shape depends on a batch's."""
     ids = jnp.ones((1, 1), jnp.int32)
     return model.init(jax.random.key(seed), ids, ids, deterministic=True)["params"]
@@ -38,11 +41,11 @@ def initial_params(model: Transformer, *, seed: int) -> Params:
 def initial_state(model: Transformer, optimizer: optax.GradientTransformation, seed: int) -> TrainState:
     """The state before the first update."""
 
-    def initialize() -> TrainState:
+    def initialize(seed: Seed) -> TrainState:
         params = initial_params(model, seed=seed)
         return TrainState(jnp.zeros((), jnp.int32), params, optimizer.init(params))
 
-    return jax.jit(initialize)()
+    return jax.jit(initialize)(seed)
 
 
 def batch_sums(
@@ -81,18 +84,18 @@ def gradient_sums(
 
 
 def make_train_step(
-    model: Transformer, optimizer: optax.GradientTransformation, training: config.Training
-) -> Callable[[TrainState, Batch], tuple[TrainState, StepMetrics]]:
-    """`step(state, batch [accumulation, B, L])` for one of the devices of `parallel.on_all_devices`.
+    model: Transformer, optimizer: optax.GradientTransformation, *, label_smoothing: float
+) -> Callable[[TrainState, Batch, Seed], tuple[TrainState, StepMetrics]]:
+    """`step(state, batch [accumulation, B, L], seed)` for one of the devices of `parallel.on_all_devices`.
 
     Sums over tokens, all-reduces loss, tokens and gradients together, divides once. Dropout's key is folded from
     (seed, step, device, micro-batch).
     """
 
-    def step(state: TrainState, batches: Batch) -> tuple[TrainState, StepMetrics]:
-        key = jax.random.fold_in(jax.random.key(training.seed), state.step)
+    def step(state: TrainState, batches: Batch, seed: Seed) -> tuple[TrainState, StepMetrics]:
+        key = jax.random.fold_in(jax.random.key(seed), state.step)
         key = jax.random.fold_in(key, parallel.device_index())
-        own = gradient_sums(model, state.params, batches, label_smoothing=training.label_smoothing, key=key)
+        own = gradient_sums(model, state.params, batches, label_smoothing=label_smoothing, key=key)
         sums, gradients = parallel.all_reduce(own)
         gradients = jax.tree.map(lambda gradient: gradient / sums.tokens, gradients)
         updates, opt_state = optimizer.update(gradients, state.opt_state, state.params)

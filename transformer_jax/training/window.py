@@ -7,6 +7,7 @@ import zlib
 from transformer_jax import config
 from transformer_jax.data.batching import Batch
 from transformer_jax.errors import UserError
+from transformer_jax.special_ids import PAD_ID
 from transformer_jax.training.loss import total
 from transformer_jax.training.metrics_log import Record
 from transformer_jax.training.optimizer import learning_rate_schedule
@@ -22,13 +23,17 @@ class Window:
 
     def __init__(self) -> None:
         self.steps: list[tuple[int, StepMetrics]] = []
-        self.positions = 0
+        self.positions = 0  # target side
+        self.source_tokens = 0
+        self.pairs = 0
         self.checksum = 0  # of every batch, so that two runs can be seen to have read the same
         self.started = time.monotonic()
 
     def add(self, step: int, metrics: StepMetrics, batch: Batch) -> None:
         self.steps.append((step, metrics))
         self.positions += batch.target.size
+        self.source_tokens += int((batch.source != PAD_ID).sum())
+        self.pairs += int((batch.source[:, 0] != PAD_ID).sum())
         self.checksum = zlib.crc32(batch.target.tobytes(), zlib.crc32(batch.source.tobytes(), self.checksum))
 
     def record(self, experiment: config.Experiment, steps_per_epoch: int) -> Record:
@@ -50,6 +55,8 @@ class Window:
             "negative_log_likelihood": negative_log_likelihood / tokens,
             "learning_rate": float(learning_rate_schedule(experiment)(last_step - 1)),
             "gradient_norm": float(last.gradient_norm),
+            "pairs_per_update": self.pairs / len(self.steps),
+            "source_tokens_per_update": self.source_tokens / len(self.steps),
             "target_tokens_per_update": tokens / len(self.steps),
             "target_tokens_per_second": tokens / seconds,
             "padding_share": 1 - tokens / self.positions,

@@ -1,0 +1,144 @@
+"""Which of the paper's conclusions from Table 3 (section 6.2; on label smoothing, 5.4) hold in the runs there are.
+
+Every claim is of one row against base, on one metric, and on that metric the paper's own two figures bear it out; so
+"8 layers are better than 6" is a claim on perplexity alone (4.88 against 4.92; BLEU fell from 25.8 to 25.5).
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from experiments import paper
+from experiments.ablation.summary import RowSummary, TableSummary
+from experiments.ablation.tables import DIGITS, Metric, difference_text, missing, paper_from_base
+from transformer_jax.metrics.significance import Difference
+
+_PAPER_DIGITS: dict[Metric, int] = {"bleu": 1, "perplexity": 2}
+_METRIC_NAMES: dict[Metric, str] = {"bleu": "BLEU", "perplexity": "PPL"}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says of a row of Table 3, and what that means for the row's metric against base's."""
+
+    words: str
+    row: str
+    metric: Metric
+    expected: Literal["higher", "lower", "same"]
+    section: str = "6.2"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim, the paper's figures and ours as text, and what ours say of it."""
+
+    claim: Claim
+    warrant: str
+    evidence: str
+    verdict: str
+
+
+def _worse(words: str, row: str) -> tuple[Claim, Claim]:
+    return Claim(words, row, "bleu", "lower"), Claim(words, row, "perplexity", "higher")
+
+
+def _better(words: str, row: str) -> tuple[Claim, Claim]:
+    return Claim(words, row, "bleu", "higher"), Claim(words, row, "perplexity", "lower")
+
+
+CLAIMS = (
+    *_worse("one head is worse than 8", "A_h_1"),
+    *_worse("too many heads are worse: 32 than 8", "A_h_32"),
+    *_worse("a smaller d_k hurts: 16 against 64", "B_d_k_16"),
+    *_worse("a smaller d_k hurts: 32 against 64", "B_d_k_32"),
+    *_worse("bigger is better: 2 layers are worse than 6", "C_N_2"),
+    *_worse("bigger is better: 4 layers are worse than 6", "C_N_4"),
+    Claim("bigger is better: 8 layers than 6", "C_N_8", "perplexity", "lower"),
+    *_worse("bigger is better: d_model 256 is worse than 512", "C_d_model_256"),
+    *_better("bigger is better: d_model 1024 than 512", "C_d_model_1024"),
+    *_worse("bigger is better: d_ff 1024 is worse than 2048", "C_d_ff_1024"),
+    *_better("bigger is better: d_ff 4096 than 2048", "C_d_ff_4096"),
+    *_better("bigger is better: the big model than base", "big"),
+    *_worse("dropout helps: none is worse than 0.1", "D_P_drop_0.0"),
+    Claim("label smoothing improves BLEU: none is worse than 0.1", "D_eps_ls_0.0", "bleu", "lower", "5.4"),
+    Claim("label smoothing hurts perplexity: none is better than 0.1", "D_eps_ls_0.0", "perplexity", "lower", "5.4"),
+    Claim("learned positions give nearly the same", "E_learned_positions", "bleu", "same"),
+    Claim("learned positions give nearly the same", "E_learned_positions", "perplexity", "same"),
+)
+
+
+def conclusions(summary: TableSummary) -> list[Verdict]:
+    """A verdict on every claim, in the paper's order."""
+    rows = {row.name: row for row in summary.rows}
+    return [_judged(claim, rows.get(claim.row), rows.get("base")) for claim in CLAIMS]
+
+
+def render(verdicts: Sequence[Verdict]) -> str:
+    """Markdown: a line for each claim, and how the verdicts are meant."""
+    counts = Counter(verdict.verdict.split(" (")[0] for verdict in verdicts)
+    tally = ", ".join(f"{text}: {count}" for text, count in counts.items())
+    head = "| the paper's claim | section | row | metric | paper: base, row | ours, from base | verdict |\n"
+    return f"{head}|{'---|' * 7}\n{''.join(map(_line, verdicts))}\nOf {len(verdicts)} statements, {tally}.\n\n{_NOTE}\n"
+
+
+_NOTE = (
+    "A verdict is on the scale and the corpus of these runs. Every comparison is of a row with base; two rows that are "
+    "not base are not compared. A claim holds where the 95 % interval of the difference leaves out 0 on the paper's "
+    "side, and is contradicted where it leaves out 0 on the other. Sameness cannot be proven: the interval says how "
+    "large a difference may still be. Neither intervals nor p-values are corrected for the number of statements; of 20 "
+    "differences that are none, about one leaves out 0."
+)
+
+
+def _line(verdict: Verdict) -> str:
+    claim = verdict.claim
+    metric = _METRIC_NAMES[claim.metric]
+    cells = [claim.words, claim.section, claim.row, metric, verdict.warrant, verdict.evidence, verdict.verdict]
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |\n"
+
+
+def _judged(claim: Claim, row: RowSummary | None, base: RowSummary | None) -> Verdict:
+    ours: Difference | None = getattr(row, f"{claim.metric}_from_base", None)
+    text = _verdict(claim.expected, ours)
+    if text.startswith("no difference seen") and ours:
+        text += f" (interval {_interval_text(ours, DIGITS[claim.metric])})"
+    return Verdict(claim, _warrant(claim), _evidence(claim.metric, row, base, ours), text)
+
+
+def _verdict(expected: str, ours: Difference | None) -> str:
+    """The words alone: what is known of the difference, against what the paper expects of it."""
+    if ours is None:
+        return "not run"
+    if ours.low is None or ours.high is None or not math.isfinite(ours.high - ours.low):
+        return "nothing can be said: no interval"
+    differs = ours.low > 0 or ours.high < 0
+    caution = "" if ours.seeds_counted else " on these sentences; one seed"
+    if expected == "same":
+        return ("a difference was seen" if differs else "no difference seen") + caution
+    if not differs:
+        return "cannot be told apart from noise"
+    return ("holds" if (ours.low > 0) == (expected == "higher") else "contradicted") + caution
+
+
+def _warrant(claim: Claim) -> str:
+    digits = _PAPER_DIGITS[claim.metric]
+    row, base = (getattr(paper.TABLE_3[name], claim.metric) for name in (claim.row, "base"))
+    difference = paper_from_base(paper.TABLE_3[claim.row], claim.metric)
+    return f"{base:.{digits}f}, {row:.{digits}f} ({difference:+z.{digits}f})"
+
+
+def _evidence(metric: Metric, row: RowSummary | None, base: RowSummary | None, ours: Difference | None) -> str:
+    """Our difference and the seeds on both sides, or why there is none."""
+    if row is None:
+        return "not asked for"
+    if ours is None:
+        return "; ".join(missing(side for side in (base, row) if side and not side.seeds)) or "base: no finished run"
+    against = f" against {len(base.seeds)}" if base else ""
+    caution = "" if ours.seeds_counted else "; one seed: noise between seeds is not counted"
+    return f"{difference_text(ours, DIGITS[metric])}; seeds: {len(row.seeds)}{against}{caution}"
+
+
+def _interval_text(difference: Difference, digits: int) -> str:
+    return f"{difference.low:+z.{digits}f} to {difference.high:+z.{digits}f}"

@@ -1,0 +1,106 @@
+"""Training and scoring a run in its workdir: what `train` and `evaluate` do, and a list of runs does for each."""
+
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress
+
+from experiments import workdir as workdirs
+from experiments.checks import require_continuable, require_runnable
+from experiments.lock import taken
+from experiments.progress import TrainingDisplay
+from experiments.provenance import provenance
+from experiments.results import add_split, summary, write_translations
+from experiments.weights import read_weights
+from experiments.workdir import WorkdirError
+from transformer_jax.config import Experiment
+from transformer_jax.data.batching import BatchPlan
+from transformer_jax.data.corpus import Corpus
+from transformer_jax.data.prepared import PreparedData, prepare_data, prepare_split
+from transformer_jax.evaluation import Evaluation, evaluate
+from transformer_jax.metrics.bleu import bleu_metric
+from transformer_jax.metrics.significance import sentence_statistics
+from transformer_jax.training.loop import Observer, train
+
+
+def train_in(
+    workdir: Path, experiment: Experiment, *, accept_changes: bool = False, should_stop: Callable[[], bool]
+) -> int:
+    """Trains in `workdir` from where it stands; returns how many updates have been made in all.
+
+    Raises:
+      WorkdirError: it is another experiment's, or another process trains there.
+      UserError: of the data, the settings or the checkpoints; before the first step whatever can be known then.
+    """
+    data = prepare_data(experiment.data)
+    plan = require_runnable(experiment, data)
+    if accept_changes:
+        require_continuable(workdir, experiment, data.vocabulary)
+    changes = workdirs.claim(workdir, experiment, accept_changes=accept_changes)
+    with taken(workdir / ".training.lock") as owner:
+        if owner:
+            raise WorkdirError(f"{workdir}: {owner} trains there")
+        workdirs.keep_vocabulary(workdir, data.vocabulary)
+        if changes:  # checkpoints made anew may be of the same steps as those that these were made of
+            shutil.rmtree(workdir / "averaged", ignore_errors=True)
+        workdirs.note_launch(workdir, provenance())
+        with TrainingDisplay(experiment.training) as display:
+            for line in [*(f"overridden: {change}" for change in changes), *_description(experiment, data, plan)]:
+                display.say(line)
+            observer = Observer(display.record, display.say, should_stop)
+            return train(experiment, data.splits["train"], data.splits["dev"], workdir, observer)
+
+
+def _description(experiment: Experiment, data: PreparedData, plan: BatchPlan) -> list[str]:
+    direction = f"{experiment.data.source_language} -> {experiment.data.target_language}"
+    shapes = ", ".join(f"{rows} x {length}" for rows, length in plan.shapes)
+    return [
+        f"{direction}: {plan.num_pairs:,} training pairs, {data.vocabulary.size:,} pieces",
+        f"left out: {plan.num_empty:,} pairs with an empty side, {plan.num_too_long:,} that are too long",
+        f"{plan.steps_per_epoch} updates an epoch, in batches of {shapes}",
+    ]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One split of a run, translated and scored."""
+
+    corpus: Corpus
+    evaluation: Evaluation
+    steps: list[int]  # of the checkpoints that the weights are the mean of
+    written: list[Path]
+
+
+def score_in(workdir: Path, experiment: Experiment, split: str) -> Scored:
+    """Translates a split with the run's weights, scores it, and keeps both in the workdir.
+
+    Raises:
+      WorkdirError: nothing is trained there yet.
+      UserError: of the data, the BLEU tokeniser or the checkpoints.
+    """
+    started = time.monotonic()
+    bleu_metric(experiment.scoring.bleu_tokenizer)
+    vocabulary = workdirs.read_vocabulary(workdir)
+    corpus, encoded = prepare_split(experiment.data, vocabulary, split)
+    weights = read_weights(workdir, experiment)
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(f"translating {split}", total=len(corpus))
+
+        def on_progress(done: int) -> None:
+            progress.update(task, completed=done)
+
+        evaluation = evaluate(experiment, weights.params, vocabulary, corpus, encoded, on_progress)
+    seconds = time.monotonic() - started
+    entry = summary(workdir, experiment, vocabulary, corpus, evaluation, steps=weights.steps, seconds=seconds)
+    tokens = [vocabulary.tokens(translation.hypothesis.ids) for translation in evaluation.translations]
+    hypotheses = [translation.text for translation in evaluation.translations]
+    statistics = sentence_statistics(hypotheses, corpus.targets, tokenizer=experiment.scoring.bleu_tokenizer)
+    written = [
+        write_translations(workdir, split, evaluation, tokens, statistics),
+        add_split(workdir, split, entry),
+    ]
+    return Scored(corpus, evaluation, weights.steps, written)

@@ -1,0 +1,93 @@
+"""Made-up summaries of Table 3's rows, for the tests of what is written about them."""
+
+import random
+from dataclasses import replace
+from typing import Any
+
+from experiments import paper
+from experiments.ablation.summary import RowSummary, TableSummary
+from transformer_jax.metrics.significance import Difference, Interval
+
+
+def not_run(name: str, seeds: int = 3) -> RowSummary:
+    return RowSummary(
+        name=name,
+        paper=paper.TABLE_3[name],
+        seeds=[],
+        unfinished=dict.fromkeys(range(1, seeds + 1), "not run"),
+        parameters=1_104_391,
+        embedding_parameters=64_007,
+        steps=601,
+        perplexity=None,
+        bleu=None,
+        bleu_from_base=None,
+        perplexity_from_base=None,
+        target_tokens=None,
+        seconds=None,
+        flops=None,
+    )
+
+
+def difference(value: float, half_width: float | None, *, seeds_counted: bool = True) -> Difference:
+    """With an interval of `value` plus and minus `half_width`; its p-value is any number that fits."""
+    if half_width is None:
+        return Difference(value, None, None, None, seeds_counted)
+    p_value = 0.0213 if abs(value) > half_width else 0.3457
+    return Difference(value, value - half_width, value + half_width, p_value, seeds_counted)
+
+
+def finished(name: str, bleu: Difference | None, perplexity: Difference | None, **fields: Any) -> RowSummary:
+    """A row of three seeds, with these differences from a base of BLEU 43.21 and perplexity 3.456."""
+    row = replace(
+        not_run(name),
+        seeds=[1, 2, 3],
+        unfinished={},
+        perplexity=interval(3.456 + (perplexity.value if perplexity else 0.0), 0.0625),
+        bleu=interval(43.21 + (bleu.value if bleu else 0.0), 0.75),
+        bleu_from_base=bleu,
+        perplexity_from_base=perplexity,
+        target_tokens=912_345.6,
+        seconds=3723.4,
+        flops=1.2345e15,
+    )
+    return replace(row, **fields)
+
+
+def interval(mean: float, half_width: float | None, count: int = 3) -> Interval:
+    if half_width is None:
+        return Interval(mean, None, None, 1)
+    return Interval(mean, mean - half_width, mean + half_width, count)
+
+
+def random_row(name: str, seed: int, *, spread: float = 1.0) -> RowSummary:
+    """Base, or a row some noise off the paper's differences and ratios; `spread` makes them larger."""
+    numbers = random.Random(f"{name} {seed}")
+    if name == "base":
+        return finished("base", None, None)
+    theirs, base = paper.TABLE_3[name], paper.TABLE_3["base"]
+    bleu = spread * (theirs.bleu - base.bleu) + numbers.gauss(0, 0.2)
+    perplexity = 3.456 * ((theirs.perplexity / base.perplexity) ** spread - 1) + numbers.gauss(0, 0.05)
+    return finished(
+        name,
+        difference(bleu, numbers.uniform(0.3, 0.9)),
+        difference(perplexity, numbers.uniform(0.05, 0.2)),
+        target_tokens=numbers.uniform(1e5, 1e6),
+        seconds=numbers.uniform(1, 9999),
+        flops=10 ** numbers.uniform(12, 17),
+    )
+
+
+def table(*rows: RowSummary, **fields: Any) -> TableSummary:
+    summary = TableSummary(
+        rows=list(rows),
+        corpus="builtin:dev (en-de), 500 sentences",
+        signature="nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0",
+        command="python -m experiments.table3 --gin_file=gin_configs/scale/builtin_eighth.gin --seeds 3",
+        provenance=["2026-11-29, AMD EPYC, 2 cores, 1 x cpu; code 5e5ca4e1fa1e, jax 0.10.2"],
+    )
+    return replace(summary, **fields)
+
+
+def whole_table(seed: int = 1, *, spread: float = 1.0) -> TableSummary:
+    """All twenty rows, run."""
+    return table(*(random_row(name, seed, spread=spread) for name in paper.TABLE_3))
