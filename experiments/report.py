@@ -1,9 +1,12 @@
 """Writes what runs measured into the README, between its marks; a number there has no other way in.
 
-python -m experiments.report runs/quickstart runs/multi30k_tiny
+python -m experiments.report runs/quickstart runs/multi30k_tiny runs/table3_builtin_eighth
+
+A folder of Table 3's rows becomes a table, with its picture and a page of conclusions in `docs` beside the README.
 """
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +26,31 @@ def main() -> None:
     if text.count(_BEGIN) != 1 or text.count(_END) != 1:
         raise WorkdirError(f"{args.into}: must hold the two marks {_BEGIN.strip()} and {_END.strip()} once each")
     before, rest = text.split(_BEGIN)
-    sections = "\n".join(section(workdir) for workdir in args.workdirs)
+    docs = args.into.parent / "docs"
+    sections = "\n".join(
+        table_section(workdir, docs) if (workdir / "table3.md").exists() else run_section(workdir)
+        for workdir in args.workdirs
+    )
     write_text(args.into, f"{before}{_BEGIN}\n{sections}\n{_END}{rest.split(_END)[1]}")
     print(f"written: {args.into}")
 
 
-def section(workdir: Path) -> str:
+def table_section(workdir: Path, docs: Path) -> str:
+    """Table 3's rows at one scale as Markdown; the picture and the conclusions are copied to `docs`."""
+    docs.mkdir(exist_ok=True)
+    name = workdir.name
+    shutil.copyfile(workdir / "table3.png", docs / f"{name}.png")
+    conclusions = (workdir / "table3_conclusions.md").read_text(encoding="utf-8")
+    write_text(docs / f"{name}_conclusions.md", f"# Which of the paper's conclusions hold in {name}\n\n{conclusions}")
+    tally = next(line for line in conclusions.split("\n") if line.startswith("Of "))
+    table = (workdir / "table3.md").read_text(encoding="utf-8")
+    return (
+        f"**{name}**\n\n{table}\n![Every row's distance from base, ours and the paper's](docs/{name}.png)\n\n"
+        f"[Which of the paper's conclusions hold in these runs](docs/{name}_conclusions.md): {tally}\n"
+    )
+
+
+def run_section(workdir: Path) -> str:
     """One run's results as Markdown: scores of each split, then how they came about.
 
     Raises:

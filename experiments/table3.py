@@ -53,8 +53,7 @@ def main() -> None:
         )
     # Base's runs are compared with where they are there, whether or not they were asked for.
     summary = summarise(names, args.seeds, _list(args, row_names(f"base,{args.rows}")))
-    if summary:
-        print(_write(args.workdir, summary))
+    print(_write(args.workdir, summary) if summary else "no run is finished yet")
     runs.require_none_failed()
 
 
@@ -65,12 +64,13 @@ def _list(args: Namespace, names: list[str]) -> RunList:
 
 def _write(workdir: Path, summary: TableSummary) -> str:
     """Everything about the rows so far, in the formats that people want; the Markdown, which is for reading."""
-    text = f"{tables.markdown(summary)}\n{conclusions.render(conclusions.conclusions(summary))}"
-    write_text(workdir / "table3.md", text)
+    table, verdicts = tables.markdown(summary), conclusions.render(conclusions.conclusions(summary))
+    write_text(workdir / "table3.md", table)
+    write_text(workdir / "table3_conclusions.md", verdicts)
     write_text(workdir / "table3.csv", tables.csv_text(summary))
     write_text(workdir / "table3.tex", tables.latex(summary))
     plot.plot(summary, workdir / "table3")
-    return f"{text}\nwritten: {workdir / 'table3'}.md, .csv, .tex, .png, .svg"
+    return f"{table}\n{verdicts}\nwritten: {workdir / 'table3'}.md, .csv, .tex, .png, .svg, _conclusions.md"
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +23,24 @@ def differences(ours: Experiment, theirs: Experiment) -> list[str]:
     return [f"{name}: {before[name]!r} -> {now[name]!r}" for name in now if before[name] != now[name]]
 
 
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Yields where to write; then all of it stands at `path`, or, if writing fails, what stood there before.
+
+    Processes that write one file at a time do not meet: the last one's stays.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 def write_text(path: Path, text: str) -> None:
     """Writes the whole file or nothing."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def claim(workdir: Path, experiment: Experiment, *, accept_changes: bool) -> list[str]:

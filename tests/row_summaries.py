@@ -36,16 +36,18 @@ def difference(value: float, half_width: float | None, *, seeds_counted: bool = 
     return Difference(value, value - half_width, value + half_width, p_value, seeds_counted)
 
 
-def finished(name: str, bleu: Difference | None, perplexity: Difference | None, **fields: Any) -> RowSummary:
+def finished(
+    name: str, bleu_from_base: Difference | None, perplexity_from_base: Difference | None, **fields: Any
+) -> RowSummary:
     """A row of three seeds, with these differences from a base of BLEU 43.21 and perplexity 3.456."""
     row = replace(
         not_run(name),
         seeds=[1, 2, 3],
         unfinished={},
-        perplexity=interval(3.456 + (perplexity.value if perplexity else 0.0), 0.0625),
-        bleu=interval(43.21 + (bleu.value if bleu else 0.0), 0.75),
-        bleu_from_base=bleu,
-        perplexity_from_base=perplexity,
+        perplexity=interval(3.456 + (perplexity_from_base.value if perplexity_from_base else 0.0), 0.0625),
+        bleu=interval(43.21 + (bleu_from_base.value if bleu_from_base else 0.0), 0.75),
+        bleu_from_base=bleu_from_base,
+        perplexity_from_base=perplexity_from_base,
         target_tokens=912_345.6,
         seconds=3723.4,
         flops=1.2345e15,

@@ -5,6 +5,7 @@ import hashlib
 import importlib
 import io
 import random
+import re
 import signal
 import sys
 from pathlib import Path
@@ -80,6 +81,15 @@ def run_command(name: str, *args: str, stdin: bytes = b"") -> Ended:
             for number, handler in handlers.items():
                 signal.signal(number, handler)
     return Ended(code, out.buffer.getvalue(), err.buffer.getvalue().decode())
+
+
+def require_one_line(ended: Ended, pattern: str) -> None:
+    """It ended on bad input, with one line and no more; `pattern` must match the whole of it."""
+    assert ended.code != 0
+    assert ended.out == b""
+    assert ended.err.endswith("\n")
+    (line,) = ended.err.splitlines()
+    assert re.fullmatch(f"error: {pattern}", line), line
 
 
 def snapshot(folder: Path) -> dict[str, str | None]:

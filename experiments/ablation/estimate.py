@@ -19,7 +19,7 @@ from transformer_jax.training.step import initial_state, make_train_step
 
 # Tokens a side. What a position costs hardly depends on it: the scores, which do, are a small part of a layer.
 _LENGTH = 25
-_TIMED_UPDATES = 3
+_TIMED_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -56,41 +56,43 @@ def measured_speed(runs: RunList) -> Speed:
     """Of the runs so far, or of a few updates made for the purpose."""
     flops, seconds, count = 0.0, 0.0, 0
     for run in runs.runs:
-        log, experiment = training_summary(runs.root / run.name, run.experiment()), run.experiment()
+        experiment = run.experiment()
+        log = training_summary(runs.root / run.name, experiment)
         if log["updates"]:
             flops += log["updates"] * _flops_per_update(experiment)
             seconds += log["seconds"]
             count += 1
     if count:
         return Speed(flops / seconds, f"{count} runs in {runs.root}")
-    experiment = runs.runs[0].experiment()
-    return Speed(
-        _flops_per_update(experiment) / seconds_per_update(experiment),
-        f"{_TIMED_UPDATES} updates of {runs.runs[0].name}, on random ids",
-    )
+    flops_per_second, updates = _probe(runs.runs[0].experiment())
+    return Speed(flops_per_second, f"updates of {runs.runs[0].name} on random ids, {updates} of them")
 
 
 def _flops_per_update(experiment: Experiment) -> float:
-    pairs = experiment.batching.tokens_per_batch / _LENGTH
-    return pairs * training_flops(experiment.model, experiment.data.vocab_size, source=_LENGTH, target=_LENGTH)
+    return experiment.batching.tokens_per_batch * _flops_per_position(experiment)
 
 
-def seconds_per_update(experiment: Experiment) -> float:
-    """Of a full batch of random ids, without compilation; reads no data."""
+def _flops_per_position(experiment: Experiment) -> float:
+    pair = training_flops(experiment.model, experiment.data.vocab_size, source=_LENGTH, target=_LENGTH)
+    return pair / _LENGTH
+
+
+def _probe(experiment: Experiment) -> tuple[float, int]:
+    """(operations a second, updates timed) of batches of random ids that the devices take at once; reads no data."""
     model, optimizer = Transformer(experiment.model, experiment.data.vocab_size), make_optimizer(experiment)
     one_device = make_train_step(model, optimizer, label_smoothing=experiment.training.label_smoothing)
     step = parallel.on_all_devices(one_device, donate_state=True, num_shared=1)
-    rows = max(experiment.batching.tokens_per_batch // _LENGTH, 1)
+    at_once = experiment.batching.tokens_per_device * parallel.num_devices()
+    rows = max(min(at_once, experiment.batching.tokens_per_batch) // _LENGTH, 1)
     ids = np.random.default_rng(0).integers(4, experiment.data.vocab_size, (2, rows, _LENGTH), np.int32)
     batch = parallel.shard(Batch(*ids), tokens_per_device=experiment.batching.tokens_per_device)
-    state = parallel.replicate(initial_state(model, optimizer, seed=0))
-    for update in range(1 + _TIMED_UPDATES):
-        if update == 1:  # the first one compiles
-            jax.block_until_ready(state)
-            started = time.monotonic()
-        state, _ = step(state, batch, 0)
+    state, _ = step(parallel.replicate(initial_state(model, optimizer, seed=0)), batch, 0)  # compiles
     jax.block_until_ready(state)
-    return (time.monotonic() - started) / _TIMED_UPDATES
+    started, updates = time.monotonic(), 0
+    while time.monotonic() - started < _TIMED_SECONDS:
+        state, _ = jax.block_until_ready(step(state, batch, 0))
+        updates += 1
+    return updates * rows * _LENGTH * _flops_per_position(experiment) / (time.monotonic() - started), updates
 
 
 def render(left: Sequence[Estimate], speed: Speed) -> str:

@@ -7,18 +7,16 @@ import dataclasses
 import functools
 import textwrap
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import jax
 
 from experiments import paper
+from experiments.ablation.rows import CONFIGS
 from experiments.gin_bindings import load_experiment
 from transformer_jax import config
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.training.step import initial_params
-
-ROWS = Path(__file__).resolve().parents[2] / "gin_configs" / "table3"
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ def parameter_table() -> list[ParameterRow]:
 
 
 def _row(name: str, row: paper.Row) -> ParameterRow:
-    model = load_experiment([ROWS / f"{name}.gin"]).model
+    model = load_experiment([CONFIGS / f"{name}.gin"]).model
     return ParameterRow(name, row.params_millions, tuple(count(model, convention) for convention in CONVENTIONS))
 
 

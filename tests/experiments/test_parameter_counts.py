@@ -67,7 +67,7 @@ def test_every_count_is_the_formula_s(name, table):
 )
 def test_a_count_from_one_layer_is_that_of_the_whole_model(convention, variant):
     """Traced in full, with all its layers and its vocabulary, whatever the row says of biases."""
-    row = load_experiment([parameter_counts.ROWS / "C_d_ff_1024.gin"], ["Model.num_layers = 3", variant]).model
+    row = load_experiment([parameter_counts.CONFIGS / "C_d_ff_1024.gin"], ["Model.num_layers = 3", variant]).model
     whole = dataclasses.replace(row, attention_biases=convention.attention_biases)
     shapes = param_shapes(whole, convention.vocab_size)
     traced = sum(leaf.size for leaf in jax.tree.leaves(shapes))

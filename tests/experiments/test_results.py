@@ -4,9 +4,11 @@ import json
 
 import numpy as np
 import pytest
+from tiny_experiment import tiny_experiment
 
-from experiments.results import add_split, read_statistics, write_translations
+from experiments.results import add_split, read_statistics, training_summary, write_translations
 from experiments.workdir import WorkdirError
+from transformer_jax.analysis.cost import training_flops
 from transformer_jax.decoding.generate import Hypothesis
 from transformer_jax.decoding.translator import Translation
 from transformer_jax.evaluation import Evaluation
@@ -64,3 +66,35 @@ def test_translations_are_a_line_each_and_a_json_line_each(tmp_path, evaluation)
 
 def test_cut_off_translations_are_counted(evaluation):
     assert evaluation.cut_off == 1
+
+
+@pytest.mark.parametrize(
+    "text", ['{"tokens": []}\n', '{"bleu_stat', '{"bleu_statistics": [1, 2]}\n', "[]\n", None]
+)  # fmt: skip
+def test_translations_without_statistics_are_refused_in_one_line(tmp_path, text):
+    if text is not None:
+        (tmp_path / "translations.dev.jsonl").write_text(f"{text}\n")
+    with pytest.raises(WorkdirError, match=r"translations\.dev\.jsonl cannot be read: score the run again$"):
+        read_statistics(tmp_path, "dev")
+
+
+def test_training_is_summed_over_its_log(tmp_path):
+    """Three updates of 2 pairs, 10 source and 14 target tokens, then two of 3, 20 and 21."""
+    records = [
+        {"kind": "train", "step": 3, "seconds": 1.5, "pairs_per_update": 2, "source_tokens_per_update": 10,
+         "target_tokens_per_update": 14},
+        {"kind": "dev", "step": 3, "negative_log_likelihood": 1.0},
+        {"kind": "train", "step": 5, "seconds": 0.5, "pairs_per_update": 3, "source_tokens_per_update": 20,
+         "target_tokens_per_update": 21},
+    ]  # fmt: skip
+    (tmp_path / "metrics.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    experiment = tiny_experiment()
+    summary = training_summary(tmp_path, experiment)
+    flops = summary.pop("flops")
+    assert summary == {"updates": 5, "pairs": 12, "source_tokens": 70, "target_tokens": 84, "seconds": 2.0}
+    a_pair = training_flops(experiment.model, experiment.data.vocab_size, source=70 / 12, target=84 / 12)
+    assert flops == pytest.approx(12 * a_pair)
+
+
+def test_nothing_trained_is_nothing_summed(tmp_path):
+    assert set(training_summary(tmp_path, tiny_experiment()).values()) == {0.0}

@@ -4,10 +4,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from compilation import quick_to_compile
+from compilation import compiled_once, quick_to_compile
 from tiny_commands import run_command, write_corpus
 
-__all__ = ["quick_to_compile"]
+__all__ = ["compiled_once", "quick_to_compile"]
 
 
 @pytest.fixture(scope="session")

@@ -1,20 +1,10 @@
 """Bad input ends a command with one line that names the file, line or setting, and nothing is changed."""
 
-import re
 import shutil
 from pathlib import Path
 
 import pytest
-from tiny_commands import run_command, snapshot
-
-
-def require_one_line(ended, pattern):
-    """`pattern` must match the whole of it."""
-    assert ended.code != 0
-    assert ended.out == b""
-    assert ended.err.endswith("\n")
-    (line,) = ended.err.splitlines()
-    assert re.fullmatch(f"error: {pattern}", line), line
+from tiny_commands import require_one_line, run_command, snapshot
 
 
 def without_cache(folder: Path):

@@ -44,7 +44,7 @@ def test_prepare_begins_the_run_that_train_would(prepared, trained):
 def test_train_writes_the_files_of_a_run(trained, trained_config):
     assert {path.name for path in trained.iterdir()} == {
         "config.gin", "vocabulary.model", "checkpoints", "interrupted", "metrics.jsonl", "tensorboard",
-        "launches.jsonl",
+        "launches.jsonl", ".training.lock",
     }  # fmt: skip
     assert sorted(path.name for path in (trained / "checkpoints").iterdir()) == ["100", "150", "50"]
     assert [path.stat().st_size > 0 for path in (trained / "tensorboard").iterdir()] == [True]
@@ -63,6 +63,14 @@ def test_train_logs_losses_that_fall(trained):
     for record in records:
         if record["kind"] == "dev":
             assert record["perplexity"] == pytest.approx(np.exp(record["negative_log_likelihood"]))
+
+
+def test_train_learns_from_smoothed_labels(trained):
+    """No loss is below the entropy of its target, 0.9 and seventy times 0.1 / 70, as it would soon be without."""
+    entropy = -0.9 * np.log(0.9) - 0.1 * np.log(0.1 / 70)
+    records = [record for record in read_metrics(trained / "metrics.jsonl") if record["kind"] == "train"]
+    assert records[-1]["negative_log_likelihood"] < entropy / 1.5
+    assert all(record["loss"] > entropy for record in records)
 
 
 def test_train_tells_a_person_what_it_does(trained):

@@ -212,13 +212,12 @@ class TestPairedDifference:
     def test_more_seeds_of_equal_spread_say_more(self):
         rng = np.random.default_rng(3)
         ours, base = (
-            trained_systems(rng, seeds=2, sentences=47, precision=0.5, seed_spread=0.05) for _ in ("ours", "base")
+            trained_systems(rng, seeds=3, sentences=47, precision=0.5, seed_spread=0.05) for _ in ("ours", "base")
         )
-        more_ours, more_base = (np.tile(side, (5, 1, 1)) for side in (ours, base))
-        few, many = paired_bleu_difference(ours, base), paired_bleu_difference(more_ours, more_base)
-        between = paired_bleu_difference(more_ours, base)
-        assert few.value == pytest.approx(between.value) == pytest.approx(many.value)
-        assert width(many) < width(between) < width(few)
+        few = paired_bleu_difference(ours, base)
+        many = paired_bleu_difference(np.tile(ours, (5, 1, 1)), np.tile(base, (5, 1, 1)))
+        assert many.value == pytest.approx(few.value)
+        assert width(many) < 0.8 * width(few)
 
     def test_seeds_alone_are_welchs_test(self, systems):
         """Where all sentences are alike, resampling changes nothing."""

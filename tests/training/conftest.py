@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compilation import quick_to_compile
+from compilation import compiled_once, quick_to_compile
 from random_params import random_params
 
 from experiments.gin_bindings import load_experiment
@@ -14,7 +14,7 @@ from transformer_jax import config
 from transformer_jax.data.batching import Batch
 from transformer_jax.model.transformer import Transformer
 
-__all__ = ["one_layer", "params", "quick_to_compile", "ragged", "training"]
+__all__ = ["compiled_once", "one_layer", "params", "quick_to_compile", "ragged", "training"]
 BASE_GIN = Path(__file__).resolve().parents[2] / "gin_configs" / "base.gin"
 VOCAB_SIZE = 37
 

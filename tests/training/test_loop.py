@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.experimental.compilation_cache import compilation_cache
 from tiny_experiment import VOCAB_SIZE, random_corpus, tiny_experiment
 from train_states import assert_equal, files_of, silent
 
@@ -25,6 +24,7 @@ from transformer_jax.training.optimizer import make_optimizer
 from transformer_jax.training.step import TrainState, initial_state
 from transformer_jax.training.window import TrainingError
 
+pytestmark = pytest.mark.usefixtures("compiled_once")
 TRAIN, DEV = random_corpus(1, 37), random_corpus(2, 13)
 EXPERIMENT = tiny_experiment()
 
@@ -78,23 +78,6 @@ def new_state() -> TrainState:
 def lasting(record) -> dict:
     """A record without what depends on the clock."""
     return {name: value for name, value in record.items() if "second" not in name}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled_once(tmp_path_factory):
-    """The runs of this file differ in when they stop, not in their steps."""
-    settings = {
-        "jax_compilation_cache_dir": (str(tmp_path_factory.mktemp("compiled")), None),
-        "jax_persistent_cache_min_compile_time_secs": (0.0, 1.0),
-        "jax_disable_most_optimizations": (True, False),
-    }
-    for name, (value, _) in settings.items():
-        jax.config.update(name, value)
-    compilation_cache.reset_cache()
-    yield
-    for name, (_, before) in settings.items():
-        jax.config.update(name, before)
-    compilation_cache.reset_cache()
 
 
 @pytest.fixture(scope="module")
@@ -180,10 +163,13 @@ def test_there_is_one_compilation_a_shape(whole):
 def test_a_records_numbers(whole):
     """The first record's, from the batches themselves."""
     plan = batch_plan(EXPERIMENT, TRAIN)
-    targets = [plan.batch(TRAIN, step).target for step in (0, 1)]
+    batches = [plan.batch(TRAIN, step) for step in (0, 1)]
+    targets = [batch.target for batch in batches]
     tokens, positions = (sum(count(target) for target in targets) for count in (np.count_nonzero, np.size))
     record = whole.records[0]
     assert record["target_tokens_per_update"] == tokens / 2
+    assert record["source_tokens_per_update"] == sum(np.count_nonzero(batch.source) for batch in batches) / 2
+    assert record["pairs_per_update"] == sum(np.count_nonzero(target.any(1)) for target in targets) / 2
     assert record["padding_share"] == pytest.approx(1 - tokens / positions)
     assert 0 < record["padding_share"] < 1
     assert record["epoch"] == 2 / 5

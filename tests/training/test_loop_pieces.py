@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from tiny_experiment import tiny_experiment
+from tiny_experiment import random_corpus, tiny_experiment
 
 from transformer_jax.data.batching import Batch
 from transformer_jax.training import dev_loss, loop
-from transformer_jax.training.loop import out_of_patience
+from transformer_jax.training.loop import batch_plan, out_of_patience
 from transformer_jax.training.loss import Sums
 from transformer_jax.training.step import StepMetrics
 from transformer_jax.training.window import TrainingError, Window
@@ -62,6 +62,23 @@ def test_the_first_step_that_is_not_finite_is_named(loss, norm):
 def test_a_perplexity_too_large_for_a_float_is_infinite(value, exponential):
     assert dev_loss._exp(value) == exponential
     assert math.isnan(dev_loss._exp(math.nan))
+
+
+def test_a_runs_batches_follow_its_settings():
+    """The longest pair, the budget, the number of shapes, and the seed."""
+    corpus = random_corpus(1, 211)
+    longer = np.maximum(corpus.source_lengths, corpus.target_lengths)
+
+    def shapes_and_pairs(**changes) -> tuple[list[tuple[int, int]], list[list[int]]]:
+        plan = batch_plan(tiny_experiment(**changes), corpus)
+        return list(plan.shapes), [plan.batch_indices(step).tolist() for step in range(plan.steps_per_epoch)]
+
+    shapes, pairs = shapes_and_pairs(max_train_length=6, tokens_per_batch=96, num_shapes=2)
+    assert shapes == [(24, 4), (16, 6)]
+    assert sorted(pair for batch in pairs for pair in batch) == np.flatnonzero(longer <= 6).tolist()
+    assert 0 < (longer > 6).sum() < 211
+    assert len(shapes_and_pairs(num_shapes=3)[0]) == 3
+    assert shapes_and_pairs(seed=4)[1] != shapes_and_pairs()[1]
 
 
 @pytest.fixture

@@ -113,6 +113,8 @@ def paired_bleu_difference(
       base: the same of the same sentences, of any number of seeds.
       samples: resampled test sets.
       seed: of the resampling; equal seeds resample alike, whatever the systems.
+
+    Raises ScoringError for unequal numbers of sentences.
     """
     if ours.shape[1] != base.shape[1]:
         raise ScoringError(f"{ours.shape[1]} sentences against {base.shape[1]}: both sides must be of one test set")
