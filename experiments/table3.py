@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from experiments import command
-from experiments.ablation import conclusions, estimate, parameter_counts, plot, tables
+from experiments.ablation import conclusions, csv_table, estimate, parameter_counts, plot, tables
 from experiments.ablation.rows import require_folder_of_rows, row_names, row_runs
 from experiments.ablation.summary import TableSummary, summarise
 from experiments.runs import RunList
@@ -67,7 +67,7 @@ def _write(workdir: Path, summary: TableSummary) -> str:
     table, verdicts = tables.markdown(summary), conclusions.render(conclusions.conclusions(summary))
     write_text(workdir / "table3.md", table)
     write_text(workdir / "table3_conclusions.md", verdicts)
-    write_text(workdir / "table3.csv", tables.csv_text(summary))
+    write_text(workdir / "table3.csv", csv_table.csv_text(summary))
     write_text(workdir / "table3.tex", tables.latex(summary))
     plot.plot(summary, workdir / "table3")
     return f"{table}\n{verdicts}\nwritten: {workdir / 'table3'}.md, .csv, .tex, .png, .svg, _conclusions.md"

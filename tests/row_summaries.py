@@ -93,3 +93,20 @@ def table(*rows: RowSummary, **fields: Any) -> TableSummary:
 def whole_table(seed: int = 1, *, spread: float = 1.0) -> TableSummary:
     """All twenty rows, run."""
     return table(*(random_row(name, seed, spread=spread) for name in paper.TABLE_3))
+
+
+def one_seed(name: str) -> RowSummary:
+    return finished(
+        name,
+        difference(-1.1, 0.6, seeds_counted=False),
+        difference(0.0625, None, seeds_counted=False),
+        seeds=[2],
+        unfinished={1: "failed: loss is nan\nat step 7", 3: "at step 400 of 601"},
+        perplexity=interval(3.5185, None),
+        bleu=interval(42.11, None),
+    )
+
+
+def mixed_table() -> TableSummary:
+    """Rows with three seeds, with one, and with none."""
+    return table(random_row("base", 1), one_seed("A_h_4"), random_row("C_N_2", 1), not_run("C_N_8"), not_run("big"))

@@ -1,13 +1,11 @@
-"""Table 3 with ours beside the paper's: as Markdown, as CSV in full precision, and as LaTeX.
+"""Table 3 with ours beside the paper's, as Markdown and as LaTeX.
 
 What has not been run is blank. Two tables, so that either can be read on a page: what the rows score, what they cost.
 """
 
-import csv
-import io
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from experiments import paper
 from experiments.ablation.summary import RowSummary, TableSummary
@@ -51,17 +49,6 @@ def markdown(summary: TableSummary) -> str:
     notes = "\n\n".join(_notes(summary))
     provenance = "".join(f"- {line}\n" for line in summary.provenance)
     return f"{tables}\n{notes}\n\n```\n{summary.command}\n```\n\n{provenance}"
-
-
-def csv_text(summary: TableSummary) -> str:
-    """A line for each row of the table, every float in full; empty where there is no number. p-values are two-sided."""
-    source = {"corpus": summary.corpus, "signature": summary.signature}
-    records = [_record(row) | source for row in _in_the_papers_order(summary.rows)]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(records[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    return text.getvalue()
 
 
 def latex(summary: TableSummary) -> str:
@@ -115,14 +102,14 @@ def missing(rows: Iterable[RowSummary]) -> list[str]:
     return [f"{', '.join(which)}: {what}" for what, which in names.items() if what]
 
 
-def _in_the_papers_order(rows: Iterable[RowSummary]) -> list[RowSummary]:
+def in_the_papers_order(rows: Iterable[RowSummary]) -> list[RowSummary]:
     return sorted(rows, key=lambda row: list(paper.TABLE_3).index(row.name))
 
 
 def _grid(head: list[str], rows: Iterable[RowSummary], cells: Callable[[RowSummary], list[str]]) -> _Grid:
     """The first row of a group of several bears the group's letter."""
     groups: dict[str, list[list[str]]] = {}
-    for row in _in_the_papers_order(rows):
+    for row in in_the_papers_order(rows):
         group = row.paper.group
         letter = "" if group in groups or group in paper.TABLE_3 else f"({group})"
         groups.setdefault(group, []).append([letter, row.name, *cells(row)])
@@ -179,6 +166,8 @@ def _clock(seconds: float) -> str:
 
 def _notes(summary: TableSummary) -> list[str]:
     lacking = "; ".join(missing(summary.rows))
+    runs = sum(len(row.seeds) for row in summary.rows)
+    seconds = sum((row.seconds or 0) * len(row.seeds) for row in summary.rows)
     one_seed = any(row.bleu_from_base and not row.bleu_from_base.seeds_counted for row in summary.rows)
     return [
         "The cells are the paper's own values; a blank one is base's: "
@@ -188,7 +177,8 @@ def _notes(summary: TableSummary) -> list[str]:
         "two-sided, and not corrected for the number of rows. Blank: not run, or not printed in the paper.",
         *([f"{_ONE_SEED} One seed, of the row or of base: noise between seeds is not counted."] if one_seed else []),
         f"Scored: {summary.corpus}; {summary.signature}. The paper's: newstest2013, English-German.",
-        "Wall time is of training and scoring. FLOPs are counted, not measured.",
+        f"Wall time is of training and scoring: {_clock(seconds)} in all {runs:,} runs, one after another. FLOPs are "
+        "counted, not measured.",
         *([f"Missing: {lacking}."] if lacking else []),
     ]
 
@@ -210,35 +200,3 @@ def _latex_grid(grid: _Grid) -> str:
     groups = "\n\\midrule\n".join("\n".join(map(line, group)) for group in grid.groups)
     body = f"\\toprule\n{line(grid.head)}\n\\midrule\n{groups}\n\\bottomrule"
     return f"\\begin{{tabular}}{{{columns}}}\n{body}\n\\end{{tabular}}"
-
-
-def _record(row: RowSummary) -> dict[str, Any]:
-    """A row's line of the CSV: column -> value, None where there is none."""
-    ours, bounds = row.paper, ["low", "high"]
-    tested = ["value", *bounds, "p_value", "seeds_counted"]
-    return {
-        "row": row.name,
-        "group": ours.group,
-        **{f"paper_{column.replace(' ', '_')}": ours.cells.get(column) for column in paper.TABLE_3_COLUMNS},
-        "seeds_finished": " ".join(map(str, row.seeds)),
-        "seeds_unfinished": "; ".join(f"{seed}: {reason}" for seed, reason in row.unfinished.items()),
-        "perplexity_per_piece_paper": ours.perplexity,
-        **_columns("perplexity_per_piece", row.perplexity, ["mean", *bounds]),
-        "bleu_paper": ours.bleu,
-        **_columns("bleu", row.bleu, ["mean", *bounds]),
-        "bleu_from_base_paper": None if row.name == "base" else paper_from_base(ours, "bleu"),
-        **_columns("bleu_from_base", row.bleu_from_base, tested),
-        "perplexity_from_base_paper": None if row.name == "base" else paper_from_base(ours, "perplexity"),
-        **_columns("perplexity_from_base", row.perplexity_from_base, tested),
-        "parameters_paper_millions": ours.params_millions,
-        "parameters": row.parameters,
-        "embedding_parameters": row.embedding_parameters,
-        "steps": row.steps,
-        "target_tokens_per_run": row.target_tokens,
-        "wall_seconds_per_run": row.seconds,
-        "training_flops_per_run": row.flops,
-    }
-
-
-def _columns(name: str, value: Interval | Difference | None, fields: list[str]) -> dict[str, Any]:
-    return {f"{name}_{field}": None if value is None else getattr(value, field) for field in fields}

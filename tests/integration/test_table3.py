@@ -1,6 +1,7 @@
 """The rows of Table 3 from one command: run, stopped, gone on with, tabulated; and what is refused."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -163,3 +164,16 @@ def test_results_that_cannot_be_compared_are_not(folders, scale, tmp_path):
     path.write_text(path.read_text().replace('"corpus_sha256": "', '"corpus_sha256": "0'))
     ended = table3(scale, root, "--table_only")
     require_one_line(ended, r"D_eps_ls_0.2/seed_1 and base/seed_1 cannot be compared: their corpus_sha256 differ")
+
+
+def test_the_table_goes_into_a_page_with_its_picture_and_conclusions(folders, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("above\n<!-- results: written by experiments.report -->\nold\n<!-- end of results -->\nbelow\n")
+    assert run_command("report", str(folders["at_once"]), f"--into={page}").code == 0
+    written = page.read_text()
+    assert (folders["at_once"] / "table3.md").read_text() in written
+    assert written.startswith("above\n")
+    assert written.endswith("\nbelow\n")
+    links = re.findall(r"\]\((docs/[^)]+)\)", written)
+    assert len(links) == 2
+    assert all((tmp_path / link).stat().st_size > 100 for link in links)
