@@ -8,7 +8,6 @@ import jax
 import numpy as np
 
 from experiments import paper
-from experiments.provenance import provenance
 from experiments.results import read_statistics
 from experiments.runs import Run, RunList
 from experiments.weights import param_shapes
@@ -54,8 +53,8 @@ class TableSummary:
     rows: list[RowSummary]
     corpus: str  # that was scored, and its size: "builtin:dev (en-de), 500 sentences"
     signature: str  # sacreBLEU's
-    command: str
-    provenance: list[str]  # one line for each machine, version or revision that took part
+    command: str  # a line for each command that made runs of it
+    provenance: list[str]  # a line for each machine, version or revision that took part
 
 
 def summarise(names: Sequence[str], seeds: int, runs: RunList) -> TableSummary | None:
@@ -77,8 +76,8 @@ def summarise(names: Sequence[str], seeds: int, runs: RunList) -> TableSummary |
         rows=rows,
         corpus=f"{first['corpus']}, {first['sentences']:,} sentences, {first['settings']['Data.vocab_size']:,} pieces",
         signature=first["bleu"]["signature"],
-        command=provenance()["command"],
-        provenance=sorted({_origin(run.entry) for run in scored.values()}),
+        command="\n".join(dict.fromkeys(run.entry["command"] for run in scored.values())),
+        provenance=_origins([run.entry for run in scored.values()]),
     )
 
 
@@ -154,7 +153,11 @@ def _sizes(experiment: Experiment) -> dict[str, int]:
     return {"parameters": sum(sizes.values()), "embedding_parameters": tables}
 
 
-def _origin(entry: dict[str, Any]) -> str:
-    """Where, when and with what code a result was made."""
-    versions = ", ".join(f"{package} {version}" for package, version in entry["versions"].items())
-    return f"{entry['date'][:10]}, {entry['machine']}, {entry['devices']}; code {entry['revision']}, {versions}"
+def _origins(entries: Iterable[dict[str, Any]]) -> list[str]:
+    """Where, when and with what code results were made."""
+    dates: dict[str, list[str]] = {}
+    for entry in entries:
+        versions = ", ".join(f"{package} {version}" for package, version in entry["versions"].items())
+        origin = f"{entry['machine']}, {entry['devices']}; code {entry['revision']}, {versions}"
+        dates.setdefault(origin, []).append(entry["date"][:10])
+    return [f"{' to '.join(sorted({min(days), max(days)}))}: {origin}" for origin, days in dates.items()]

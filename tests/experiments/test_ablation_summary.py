@@ -46,6 +46,7 @@ class Listed:
             "training": {"target_tokens": 1000.0 * seed, "seconds": 60.0 * seed, "flops": 1e9 * seed},
             "seconds": 7.0,
             "settings": resolved(run.experiment()),
+            "command": "python -m experiments.table3 --seeds=2",
             "versions": {"jax": "1"}, "date": "2026-11-29T00:00:00", "machine": "a machine", "devices": "1 x cpu",
             "revision": "abc",
         }  # fmt: skip
@@ -105,11 +106,15 @@ def test_sizes_are_the_scaled_models(listed):
 
 def test_where_numbers_come_from_is_told_once_each(listed):
     listed.finish("base/seed_1", 3.0, 1)
-    listed.finish("base/seed_2", 3.0, 2)
+    listed.finish("base/seed_2", 3.0, 2, date="2026-12-01T00:00:00", command="python -m experiments.table3 --seeds=1")
     listed.finish("A_h_1/seed_1", 3.0, 3, revision="def")
     summary = summarise(NAMES, 2, listed.runs)
+    assert summary.command.split("\n") == [f"python -m experiments.table3 --seeds={seeds}" for seeds in (2, 1)]
     assert summary.corpus == "builtin:dev, 17 sentences, 1,000 pieces"
-    assert [line.split("code ")[1] for line in summary.provenance] == ["abc, jax 1", "def, jax 1"]
+    assert summary.provenance == [
+        "2026-11-29 to 2026-12-01: a machine, 1 x cpu; code abc, jax 1",
+        "2026-11-29: a machine, 1 x cpu; code def, jax 1",
+    ]
 
 
 @pytest.mark.parametrize(
