@@ -1,146 +1,76 @@
-"""A run, and a list of runs: an ablation and a sweep are both such a list, they differ in who makes it.
+"""Lists, shows and ranks runs, whoever made them, of any folders that hold some.
 
-A run's folder lies in the list's, under the run's name. It says by itself how far the run is, so any number of
-processes and machines that share the file system can work the same list, and a list that was stopped or killed goes on.
+python -m experiments.runs list runs --split=test --filter='Model.d_ff = 256' --sort=-bleu
+python -m experiments.runs show runs/quickstart
+python -m experiments.runs best runs/table3 --metric=bleu --split=dev --gin
 """
 
-import json
-import traceback
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import sys
+from argparse import Namespace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
 
-import jax
-
-from experiments import workdir as workdirs
-from experiments.execution import score_in, train_in
-from experiments.gin_bindings import load_experiment, resolved
-from experiments.lock import taken
-from experiments.provenance import provenance
-from experiments.workdir import WorkdirError
-from transformer_jax.config import ConfigError, Experiment
-from transformer_jax.errors import UserError
-from transformer_jax.training.metrics_log import read_metrics
-
-_FAILURE = "failure.json"
+from experiments import command
+from experiments.registry import ranking
+from experiments.registry.records import HIGHER_IS_BETTER, read_run, read_runs
+from experiments.registry.tables import listing, matching, page
+from transformer_jax.data.prepared import SPLITS
 
 
-class RunError(UserError):
-    """Runs of a list that have failed."""
+class _Action(command.Parser):
+    """`list`, `show` or `best`, each with flags of its own."""
+
+    def __init__(self, prog: str, description: str):
+        super().__init__(description)
+        self.prog = prog
 
 
-@dataclass(frozen=True)
-class Run:
-    """A name, which is its folder's, and the configs and bindings that the experiment is made of."""
+def _flags() -> command.Parser:
+    flags = command.Parser(__doc__)
+    actions = flags.add_subparsers(dest="action", required=True, parser_class=_Action)
+    listed = actions.add_parser("list", description="A line a run, with the settings in which the runs differ.")
+    show = actions.add_parser("show", description="Everything about one run.")
+    best = actions.add_parser("best", description="Runs by a metric, the best first, seeds taken together.")
+    show.add_argument("workdir", type=Path)
+    for action in (listed, best):
+        action.add_argument("folders", nargs="+", type=Path, help="runs, or folders of runs at any depth")
+        action.add_argument("--split", choices=SPLITS, default="dev", help="whose scores")
+        action.add_argument(
+            "--filter", action="append", default=[], help="'Model.d_ff = 256' or 'bleu > 20'; may be repeated"
+        )
+        action.add_argument("--format", choices=("table", "markdown", "csv"), default="table")
+    listed.add_argument("--sort", help="a column; with - before it, the largest first")
+    listed.add_argument("--columns", help="columns and settings by name, with commas between them")
+    best.add_argument("--metric", choices=tuple(HIGHER_IS_BETTER), default="bleu")
+    best.add_argument(
+        "--gin", action="store_true", help="print the best one's config, the ranking as comments above it"
+    )
+    return flags
 
-    name: str
-    gin_files: tuple[str, ...]
-    bindings: tuple[str, ...]
 
-    def experiment(self) -> Experiment:
-        """Raises ConfigError, which names the run."""
-        try:
-            return load_experiment(self.gin_files, self.bindings)
-        except ConfigError as error:
-            raise ConfigError(f"{self.name}: {error}") from error
-
-
-class State(NamedTuple):
-    """How far a run is."""
-
-    kind: Literal["not run", "unfinished", "failed", "finished"]
-    detail: str  # for people
+def main() -> None:
+    args = _flags().parse_args()
+    if args.action == "show":
+        print(page(read_run(args.workdir)), end="")
+    elif args.action == "best":
+        _best(args)
+    else:
+        records = matching(read_runs(args.folders), args.split, args.filter)
+        columns = [name.strip() for name in args.columns.split(",")] if args.columns else None
+        print(listing(records, args.split, sort=args.sort, columns=columns).text(args.format), end="")
 
 
-@dataclass(frozen=True)
-class RunList:
-    """Runs whose folders lie in `root`, each scored on `split` when it is trained."""
+def _best(args: Namespace) -> None:
+    records = matching(read_runs(args.folders), args.split, args.filter)
+    repeated = ranking.ranking(records, args.metric, args.split)
+    table = ranking.ranking_table(repeated, args.metric, args.split).text(args.format)
+    notes = "".join(f"{line}\n" for line in ranking.notes(repeated, records, args.metric, args.split))
+    if args.gin:
+        comments = "".join(f"# {line}\n" for line in f"{table}{notes}".splitlines())
+        print(f"{comments}\n{ranking.winner_gin(repeated, args.metric, args.split)}", end="")
+        return
+    print(table, end="")
+    print(f"\n{notes}", end="", file=sys.stderr if args.format == "csv" else sys.stdout)
 
-    runs: Sequence[Run]
-    root: Path
-    split: str
 
-    def require_own(self) -> None:
-        """Every folder that is there is the same run's, and so are its results; nothing is changed.
-
-        Raises:
-          WorkdirError: one was made with another config.
-        """
-        for run in self.runs:
-            if (self.root / run.name).exists():
-                workdirs.claim(self.root / run.name, run.experiment(), accept_changes=False)
-                self.result(run)
-
-    def result(self, run: Run) -> dict[str, Any] | None:
-        """The run's entry in its results; None if it has none yet.
-
-        Raises:
-          WorkdirError: the file cannot be read, or was made with other settings than the run's.
-        """
-        path = self.root / run.name / "results.json"
-        if not path.exists():
-            return None
-        try:
-            entry = json.loads(path.read_text(encoding="utf-8")).get(self.split)
-            theirs = entry and entry["settings"]
-        except (ValueError, KeyError, AttributeError, TypeError) as error:
-            raise WorkdirError(f"{path} is not a run's results: move it away and run it again") from error
-        ours = json.loads(json.dumps(resolved(run.experiment())))
-        if entry and theirs != ours:
-            changes = "; ".join(f"{name}: {theirs.get(name)!r} -> {ours[name]!r}" for name in ours
-                                if theirs.get(name) != ours[name])  # fmt: skip
-            raise WorkdirError(f"{path} was made with another config ({changes}): move it away and run it again")
-        return entry
-
-    def state(self, run: Run) -> State:
-        folder = self.root / run.name
-        if self.result(run):
-            return State("finished", "finished")
-        if (folder / _FAILURE).exists():
-            return State("failed", f"failed: {json.loads((folder / _FAILURE).read_text(encoding='utf-8'))['error']}")
-        records = read_metrics(folder / "metrics.jsonl")
-        if folder.exists():
-            step = max((record["step"] for record in records), default=0)
-            return State("unfinished", f"at step {step:,} of {run.experiment().training.num_steps:,}")
-        return State("not run", "not run")
-
-    def require_none_failed(self) -> None:
-        """Raises RunError that lists the failed ones."""
-        failed = [(run, state) for run in self.runs if (state := self.state(run)).kind == "failed"]
-        if failed:
-            listed = "; ".join(f"{self.root / run.name} {state.detail}" for run, state in failed)
-            raise RunError(f"{len(failed)} of {len(self.runs)} runs failed (--retry_failed runs them again): {listed}")
-
-    def work(self, *, retry_failed: bool, should_stop: Callable[[], bool], say: Callable[[str], None]) -> None:
-        """Runs what is left, in order, but what has failed before or what another process has taken.
-
-        A run that fails is noted and the list goes on: one that diverges must not take the others with it.
-        """
-        for number, run in enumerate(self.runs, 1):
-            state = self.state(run)
-            if should_stop() or state.kind == "finished" or (state.kind == "failed" and not retry_failed):
-                continue
-            folder = self.root / run.name
-            workdirs.claim(folder, run.experiment(), accept_changes=False)
-            with taken(folder / ".run.lock") as owner:
-                if owner:
-                    say(f"{run.name}: {owner} has it")
-                elif self.state(run).kind != "finished":  # it may have been finished since
-                    say(f"{run.name}, {number} of {len(self.runs)}")
-                    (folder / _FAILURE).unlink(missing_ok=True)
-                    self._execute(run, should_stop, say)
-
-    def _execute(self, run: Run, should_stop: Callable[[], bool], say: Callable[[str], None]) -> None:
-        folder, experiment = self.root / run.name, run.experiment()
-        try:
-            train_in(folder, experiment, should_stop=should_stop)
-            if not should_stop():
-                score_in(folder, experiment, self.split)
-        except Exception as error:  # out of memory, or a bug: whatever it is, the next run is another one
-            reason = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
-            note = {"error": reason.splitlines()[0], "traceback": traceback.format_exc(), **provenance()}
-            workdirs.write_text(folder / _FAILURE, json.dumps(note, indent=2) + "\n")
-            say(f"{run.name} failed: {note['error']}")
-        finally:
-            jax.clear_caches()  # of programs that no other run shares
+if __name__ == "__main__":
+    command.run(main)

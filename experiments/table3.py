@@ -17,7 +17,7 @@ from experiments import command
 from experiments.ablation import conclusions, csv_table, estimate, parameter_counts, plot, tables
 from experiments.ablation.rows import require_folder_of_rows, row_names, row_runs
 from experiments.ablation.summary import TableSummary, summarise
-from experiments.runs import RunList
+from experiments.run_list import RunList
 from experiments.workdir import write_text
 from transformer_jax.data.prepared import prepare_data
 

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from experiments.results import training_summary
-from experiments.runs import Run, RunList, State
+from experiments.run_list import Run, RunList, State
 from transformer_jax import parallel
 from transformer_jax.analysis.cost import training_flops
 from transformer_jax.config import Experiment

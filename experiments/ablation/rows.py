@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.paper import TABLE_3
-from experiments.runs import Run
+from experiments.run_list import Run
 from experiments.workdir import WorkdirError
 from transformer_jax.errors import UserError
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments import paper
 from experiments.results import read_statistics
-from experiments.runs import Run, RunList
+from experiments.run_list import Run, RunList
 from experiments.weights import param_shapes
 from experiments.workdir import WorkdirError
 from transformer_jax.config import Experiment

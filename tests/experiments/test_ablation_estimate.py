@@ -7,7 +7,7 @@ import pytest
 
 from experiments.ablation import estimate
 from experiments.ablation.rows import row_runs
-from experiments.runs import RunList
+from experiments.run_list import RunList
 from transformer_jax.analysis.cost import training_flops
 
 SCALE = str(Path(__file__).resolve().parents[2] / "gin_configs" / "scale" / "builtin_eighth.gin")

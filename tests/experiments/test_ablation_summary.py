@@ -10,7 +10,7 @@ from experiments.ablation.rows import RowError, row_names, row_runs
 from experiments.ablation.summary import summarise
 from experiments.gin_bindings import resolved
 from experiments.paper import TABLE_3
-from experiments.runs import RunList
+from experiments.run_list import RunList
 from experiments.workdir import WorkdirError
 from transformer_jax.metrics.significance import bleu
 

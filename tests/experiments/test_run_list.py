@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from tiny_commands import snapshot
 
-from experiments import runs
+from experiments import run_list
 from experiments.gin_bindings import resolved
 from experiments.lock import taken
-from experiments.runs import Run, RunError, RunList
+from experiments.run_list import Run, RunError, RunList
 from experiments.workdir import WorkdirError, claim
 from transformer_jax.config import ConfigError
 from transformer_jax.training.window import TrainingError
@@ -59,8 +59,8 @@ class Machine:
 @pytest.fixture
 def machine(monkeypatch) -> Machine:
     machine = Machine()
-    monkeypatch.setattr(runs, "train_in", machine.train)
-    monkeypatch.setattr(runs, "score_in", machine.score)
+    monkeypatch.setattr(run_list, "train_in", machine.train)
+    monkeypatch.setattr(run_list, "score_in", machine.score)
     return machine
 
 
@@ -149,12 +149,12 @@ def test_two_processes_never_have_one_run(machine, listed):
         if not other.trained:
             other.trained.append("begun")
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(runs, "train_in", other.train)
+                patch.setattr(run_list, "train_in", other.train)
                 other.work(listed)
         train(folder, experiment, should_stop=should_stop)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "train_in", train_beside)
+        patch.setattr(run_list, "train_in", train_beside)
         machine.work(listed)
     assert other.trained == ["begun", *NAMES[1:]]
     assert machine.trained == NAMES[:1]
