@@ -40,10 +40,12 @@ def train_in(
     plan = require_runnable(experiment, data)
     if accept_changes:
         require_continuable(workdir, experiment, data.vocabulary)
-    changes = workdirs.claim(workdir, experiment, accept_changes=accept_changes)
+    if not (workdir / "config.gin").exists():
+        workdirs.claim(workdir, experiment, accept_changes=False)
     with taken(workdir / ".training.lock") as owner:
         if owner:
             raise WorkdirError(f"{workdir}: {owner} trains there")
+        changes = workdirs.claim(workdir, experiment, accept_changes=accept_changes)
         workdirs.keep_vocabulary(workdir, data.vocabulary)
         if changes:  # checkpoints made anew may be of the same steps as those that these were made of
             shutil.rmtree(workdir / "averaged", ignore_errors=True)

@@ -6,12 +6,12 @@ The list is `docs/fidelity.toml`; this makes `docs/fidelity.md` of it.
 """
 
 import tomllib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from experiments import command
+from experiments.markdown import compact_table
 from experiments.workdir import write_text
 from transformer_jax.errors import UserError
 
@@ -95,17 +95,16 @@ def to_markdown(checklist: Checklist) -> str:
     for chapter, title in CHAPTERS.items():
         rows = [statement for statement in checklist.held if statement.section.split(".")[0] == chapter]
         cells = ((row.section, row.text, row.source, _file(row), _tests(row)) for row in rows)
-        parts += [f"## {chapter}. {title}\n", _table(("section", "statement", "source", "where", "tests"), cells)]
+        parts += [
+            f"## {chapter}. {title}\n",
+            compact_table(("section", "statement", "source", "where", "tests"), cells),
+        ]
     instead = ((row.section, row.text, row.source, row.here, _file(row), _tests(row)) for row in checklist.departs)
     columns = ("section", "statement", "source", "here instead", "where", "tests")
-    parts += ["## What departs\n", _table(columns, instead)]
+    parts += ["## What departs\n", compact_table(columns, instead)]
     missing = ((row.section, row.text, row.source) for row in checklist.missing)
-    parts += ["## What is not there yet\n", _table(("section", "statement", "source"), missing)]
+    parts += ["## What is not there yet\n", compact_table(("section", "statement", "source"), missing)]
     return "\n".join(parts)
-
-
-def _table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    return "".join(f"| {' | '.join(row)} |\n" for row in (columns, ("---",) * len(columns), *rows))
 
 
 def _file(statement: Statement) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
 os.environ["JAX_PLATFORMS"] = "cpu"
 
+import jaxtyping
 import pytest
 from jaxtyping import install_import_hook
 
@@ -22,6 +23,12 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("needs the shared data beside the checkout")
     return SHARED
+
+
+@pytest.fixture
+def unchecked_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the tests' own type checks, which are stricter than a user meets: a wrong type gets to the config's."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import dataclasses
 import math
 
-import jaxtyping
 import pytest
 
 from transformer_jax import config
@@ -40,10 +39,7 @@ FIELDS = [(cls, field.name) for cls in VALID for field in dataclasses.fields(cls
 NUMBERS = [(cls, name) for cls, name in FIELDS if type(VALID[cls][name]) in (int, float)]
 
 
-@pytest.fixture(autouse=True)
-def _unchecked(monkeypatch):
-    """Without the tests' own type checks, which would stop a wrong type before the config's."""
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+pytestmark = pytest.mark.usefixtures("unchecked_types")
 
 
 def make(cls, **changes):

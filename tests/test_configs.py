@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from pathlib import Path
 
-import jaxtyping
 import pytest
 
 from experiments.gin_bindings import load_experiment, resolved
@@ -106,10 +105,7 @@ MULTI30K_HOUSEKEEPING = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _unchecked(monkeypatch):
-    """An int may stand for a float in a gin file; the tests' own type checks are stricter than a user meets."""
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+pytestmark = pytest.mark.usefixtures("unchecked_types")
 
 
 def bound_names(path: Path) -> list[str]:

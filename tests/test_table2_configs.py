@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import jaxtyping
 import pytest
 
 from experiments.gin_bindings import load_experiment, resolved
@@ -30,10 +29,7 @@ FRENCH = {
 BIG_FRENCH = {name: value for name, value in (BIG | FRENCH).items() if name != "Model.dropout_rate"}
 
 
-@pytest.fixture(autouse=True)
-def _unchecked(monkeypatch):
-    """An int may stand for a float in a gin file; the tests' own type checks are stricter than a user meets."""
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+pytestmark = pytest.mark.usefixtures("unchecked_types")
 
 
 @pytest.mark.parametrize(

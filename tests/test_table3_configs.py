@@ -5,7 +5,6 @@ import json
 import re
 from pathlib import Path
 
-import jaxtyping
 import pytest
 from test_configs import BASE
 
@@ -24,10 +23,7 @@ SCALED_BY_A_FILE = re.compile(
 )
 
 
-@pytest.fixture(autouse=True)
-def _unchecked(monkeypatch):
-    """An int may stand for a float in a gin file; the tests' own type checks are stricter than a user meets."""
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+pytestmark = pytest.mark.usefixtures("unchecked_types")
 
 
 def bindings(path):

@@ -21,9 +21,19 @@ ADJECTIVES = {"big": "große", "small": "kleine", "old": "alte", "new": "neue"}
 NOUNS = {"cat": "Katze", "lamp": "Lampe", "street": "Straße", "woman": "Frau", "flower": "Blume"}
 VERBS = {"sees": "sieht", "finds": "findet", "likes": "mag"}
 SIZES = {"train": 211, "dev": 13, "test": 11}
+# The corpus of `write_corpus`, one shape for all of it.
+CORPUS_SETTINGS = """
+Data.train = ("train.en", "train.de")
+Data.dev = ("dev.en", "dev.de")
+Data.test = "test.tsv"
+Data.vocab_size = 71
+Data.max_train_length = 31
+Batching.tokens_per_batch = 512
+Batching.tokens_per_device = 64
+Batching.num_shapes = 1
+"""
 # It learns, in seconds, enough of the language that its translations depend on their sources.
-SETTINGS = """
-Model.num_layers = 1
+SETTINGS = f"""{CORPUS_SETTINGS}Model.num_layers = 1
 Model.d_model = 16
 Model.d_ff = 23
 Model.num_heads = 2
@@ -36,14 +46,6 @@ Training.log_every_steps = 50
 Training.evaluate_every_steps = 100
 Training.checkpoint_every_steps = 50
 Training.keep_checkpoints = 3
-Data.train = ("train.en", "train.de")
-Data.dev = ("dev.en", "dev.de")
-Data.test = "test.tsv"
-Data.vocab_size = 71
-Data.max_train_length = 31
-Batching.tokens_per_batch = 512
-Batching.tokens_per_device = 64
-Batching.num_shapes = 1
 Optimizer.warmup_steps = 40
 Decoding.average_checkpoints = 2
 Decoding.beam_size = 2

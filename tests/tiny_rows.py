@@ -3,11 +3,10 @@
 import csv
 from pathlib import Path
 
-from tiny_commands import write_corpus
+from tiny_commands import CORPUS_SETTINGS, write_corpus
 
 # A thirty-second of the widths, and one layer: a row in seconds.
-SCALE = """
-Scale.divisor = 32
+SCALE = f"""{CORPUS_SETTINGS}Scale.divisor = 32
 Model.num_layers = 1
 Model.max_length = 37
 Training.num_steps = 24
@@ -15,14 +14,6 @@ Training.log_every_steps = 8
 Training.evaluate_every_steps = 24
 Training.checkpoint_every_steps = 10
 Training.keep_checkpoints = 2
-Data.train = ("train.en", "train.de")
-Data.dev = ("dev.en", "dev.de")
-Data.test = "test.tsv"
-Data.vocab_size = 71
-Data.max_train_length = 31
-Batching.tokens_per_batch = 512
-Batching.tokens_per_device = 64
-Batching.num_shapes = 1
 Decoding.max_extra_length = 3
 """
 

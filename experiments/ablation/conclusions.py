@@ -13,6 +13,7 @@ from typing import Literal
 from experiments import paper
 from experiments.ablation.summary import RowSummary, TableSummary
 from experiments.ablation.tables import DIGITS, Metric, difference_text, missing, paper_from_base
+from experiments.markdown import compact_table
 from transformer_jax.metrics.significance import Difference
 
 _PAPER_DIGITS: dict[Metric, int] = {"bleu": 1, "perplexity": 2}
@@ -79,8 +80,9 @@ def render(verdicts: Sequence[Verdict]) -> str:
     """Markdown: a line for each claim, and how the verdicts are meant."""
     counts = Counter(verdict.verdict.split(" (")[0] for verdict in verdicts)
     tally = ", ".join(f"{text}: {count}" for text, count in counts.items())
-    head = "| the paper's claim | section | row | metric | paper: base, row | ours, from base | verdict |\n"
-    return f"{head}|{'---|' * 7}\n{''.join(map(_line, verdicts))}\nOf {len(verdicts)} statements, {tally}.\n\n{_NOTE}\n"
+    head = ["the paper's claim", "section", "row", "metric", "paper: base, row", "ours, from base", "verdict"]
+    table = compact_table(head, map(_cells, verdicts))
+    return f"{table}\nOf {len(verdicts)} statements, {tally}.\n\n{_NOTE}\n"
 
 
 _NOTE = (
@@ -92,11 +94,10 @@ _NOTE = (
 )
 
 
-def _line(verdict: Verdict) -> str:
+def _cells(verdict: Verdict) -> list[str]:
     claim = verdict.claim
     metric = _METRIC_NAMES[claim.metric]
-    cells = [claim.words, claim.section, claim.row, metric, verdict.warrant, verdict.evidence, verdict.verdict]
-    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |\n"
+    return [claim.words, claim.section, claim.row, metric, verdict.warrant, verdict.evidence, verdict.verdict]
 
 
 def _judged(claim: Claim, row: RowSummary | None, base: RowSummary | None) -> Verdict:

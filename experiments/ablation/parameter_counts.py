@@ -14,6 +14,7 @@ import jax
 from experiments import paper
 from experiments.ablation.rows import CONFIGS
 from experiments.gin_bindings import load_experiment
+from experiments.markdown import table
 from transformer_jax import config
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.training.step import initial_params
@@ -111,7 +112,7 @@ def render(rows: list[ParameterRow]) -> str:
     header = ["row", "paper", *(convention.name for convention in CONVENTIONS), "residual", "equal"]
     verdicts = "".join(f"- {_verdict(rows, convention)}\n" for convention in CONVENTIONS)
     return (
-        f"Parameters in millions.\n\n{_aligned([header, *map(_cells, rows)])}\n{_notes(by_name)}\n\n"
+        f"Parameters in millions.\n\n{table(header, map(_cells, rows))}\n{_notes(by_name)}\n\n"
         f"Of the cells that the paper prints:\n\n{verdicts}\n"
         f"Differences between rows, from which the token table cancels, whatever V:\n\n{_differences(by_name)}"
     )
@@ -155,7 +156,8 @@ def _high_or_low(percent: float) -> str:
 
 
 def _differences(by_name: dict[str, ParameterRow]) -> str:
-    lines = [["difference", "paper", "formulas", "with attention biases", "within the rounding of both printed"]]
+    head = ["difference", "paper", "formulas", "with attention biases", "within the rounding of both printed"]
+    lines = []
     for name, other in DIFFERENCES:
         larger, smaller = by_name[name], by_name[other]
         printed = (larger.printed or 0) - (smaller.printed or 0)
@@ -164,14 +166,4 @@ def _differences(by_name: dict[str, ParameterRow]) -> str:
         lines.append(
             [f"{name} minus {other}", str(printed), *(f"{each:.3f}" for each in ours), "yes" if within else "no"]
         )
-    return _aligned(lines)
-
-
-def _aligned(lines: list[list[str]]) -> str:
-    """A Markdown table: the first of `lines` is its header; all columns but the first are numbers."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
-    padded = [
-        [line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])] for line in [lines[0], rule, *lines[1:]]
-    ]
-    return "".join(f"| {' | '.join(line)} |\n" for line in padded)
+    return table(head, lines)

@@ -41,10 +41,6 @@ class RowSummary:
     seconds: float | None  # a run, wall time of training and scoring
     flops: float | None  # a run's training, counted (not measured): see transformer_jax.analysis.cost
 
-    @property
-    def is_complete(self) -> bool:
-        return not self.unfinished
-
 
 @dataclass(frozen=True)
 class TableSummary:

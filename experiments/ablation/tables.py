@@ -3,12 +3,15 @@
 What has not been run is blank. Two tables, so that either can be read on a page: what the rows score, what they cost.
 """
 
+import itertools
 import re
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from typing import Literal, NamedTuple
 
 from experiments import paper
 from experiments.ablation.summary import RowSummary, TableSummary
+from experiments.markdown import compact_table
 from transformer_jax.metrics.significance import Difference, Interval
 
 Metric = Literal["bleu", "perplexity"]
@@ -45,7 +48,10 @@ class _Grid(NamedTuple):
 
 def markdown(summary: TableSummary) -> str:
     """Both tables, then what their numbers are and where they come from."""
-    tables = "\n".join(_markdown_grid(grid) for grid in (_quality(summary.rows), _cost(summary.rows)))
+    tables = "\n".join(
+        compact_table(grid.head, itertools.chain(*grid.groups))
+        for grid in (_quality(summary.rows), _cost(summary.rows))
+    )
     notes = "\n\n".join(_notes(summary))
     provenance = "".join(f"- {line}\n" for line in summary.provenance)
     return f"{tables}\n{notes}\n\n```\n{summary.command}\n```\n\n{provenance}"
@@ -160,8 +166,7 @@ def _changes(row: paper.Row, symbols: dict[str, str] | None = None) -> str:
 
 
 def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+    return str(timedelta(seconds=round(seconds)))
 
 
 def _notes(summary: TableSummary) -> list[str]:
@@ -181,11 +186,6 @@ def _notes(summary: TableSummary) -> list[str]:
         "counted, not measured.",
         *([f"Missing: {lacking}."] if lacking else []),
     ]
-
-
-def _markdown_grid(grid: _Grid) -> str:
-    lines = [grid.head, ["---"] * len(grid.head), *(cells for group in grid.groups for cells in group)]
-    return "".join("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |\n" for cells in lines)
 
 
 def _latex_grid(grid: _Grid) -> str:

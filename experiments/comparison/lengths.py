@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Int
 
-from experiments.comparison.markdown import table
 from experiments.comparison.scored_text import ScoredText, TextsOfSplit
+from experiments.markdown import table
 
 
 def lengths_section(scored: Sequence[ScoredText], texts: TextsOfSplit) -> str:

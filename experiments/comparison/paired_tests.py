@@ -4,8 +4,8 @@ sacreBLEU's two paired tests: the bootstrap (Koehn 2004), which resamples senten
 (Riezler and Maxwell 2005), which swaps the two systems' translations of a sentence by a coin. Either has a weakness
 where it is needed most, between systems that are nearly the same:
 
-- the bootstrap's p-value is of the absolute difference less its mean. Of 300 made-up pairs that differed by noise alone
-  it called 39 different at p <= 0.05, where 15 are to be expected; the randomisation, 17;
+- the bootstrap's p-value is of the absolute difference less its mean, and comes out too small for differences that are
+  noise alone;
 - the randomisation counts only differences greater than the one seen. Where few sentences differ, many swaps give the
   very same difference, and a single other sentence is p = 0.0001.
 

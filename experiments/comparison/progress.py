@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from experiments.comparison.markdown import listed, table
 from experiments.comparison.run import ComparedRun
+from experiments.markdown import listed, table
 from transformer_jax.training.metrics_log import Record
 
 

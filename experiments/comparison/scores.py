@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from experiments.comparison.markdown import listed, table
 from experiments.comparison.paired_tests import SIGNIFICANT, Tested, paired_tests
 from experiments.comparison.run import ComparedRun
 from experiments.comparison.scored_text import ScoredText, TextsOfSplit
 from experiments.comparison.settings import different_vocabularies
+from experiments.markdown import listed, table
 
 _SCORES: dict[str, tuple[Callable[[dict[str, Any]], float], int]] = {
     "BLEU": (lambda entry: entry["bleu"]["value"], 2),

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from experiments.comparison.markdown import listed, table
 from experiments.comparison.run import ComparedRun
+from experiments.markdown import listed, table
 
 _NOT_KNOWN = "not known"
 

@@ -12,10 +12,12 @@ import io
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from experiments.gin_bindings import to_gin
+from experiments.markdown import compact_table
 from experiments.registry.records import HIGHER_IS_BETTER, SEED, RegistryError, RunRecord, number, same_setting
 from transformer_jax.config import ConfigError
 
@@ -53,8 +55,7 @@ class Table(NamedTuple):
             for index, name in enumerate(self.columns)
         ]
         if form == "markdown":
-            columns = [[cell.replace("|", r"\|") for cell in (name, "---", *cells)] for name, *cells in columns]
-            return "".join(f"| {' | '.join(line)} |\n" for line in zip(*columns, strict=True))
+            return compact_table(self.columns, list(zip(*columns, strict=True))[1:])
         lines = zip(*map(_aligned, columns), strict=True)
         return "".join("  ".join(line).rstrip() + "\n" for line in lines)
 
@@ -70,8 +71,7 @@ def _cell(column: str, value: Any) -> str:
     if value is None:
         return ""
     if column == "seconds":
-        minutes, seconds = divmod(round(value), 60)
-        return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+        return str(timedelta(seconds=round(value)))
     if column == "date":
         return value[:16].replace("T", " ")
     return format(value, _FORMATS.get(column, "") if isinstance(value, (int, float)) else "")

@@ -3,26 +3,13 @@
 import json
 
 import pytest
-from compared_runs import LOG, MADE, make_run, without_last, write_text
+from compared_runs import LOG, MADE, without_last
 from tiny_commands import run_command, snapshot
 
 from experiments.comparison.curves import figure
 from experiments.comparison.run import read_run
 from experiments.comparison.settings import different_settings
 from experiments.gin_bindings import load_experiment, resolved
-
-
-@pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    return write_text(tmp_path_factory.mktemp("compared") / "text")
-
-
-@pytest.fixture
-def pair(text, tmp_path):
-    def make(*bindings, **changes):
-        return make_run(tmp_path / "a", text), make_run(tmp_path / "b", text, *bindings, **changes)
-
-    return make
 
 
 def compared(a, b, *flags) -> str:
@@ -63,8 +50,8 @@ def test_settings_that_differ_come_in_the_configs_order(pair):
     assert rows(compared(a, b))["Training.seed"] == ["1", "7"]
 
 
-def test_settings_given_to_evaluate_count_and_are_told(pair, text):
-    a, b = pair(settings=resolved(load_experiment([text], ["Decoding.beam_size = 5"])))
+def test_settings_given_to_evaluate_count_and_are_told(pair, compared_text):
+    a, b = pair(settings=resolved(load_experiment([compared_text], ["Decoding.beam_size = 5"])))
     printed = compared(a, b)
     assert rows(printed)["Decoding.beam_size"] == ["2", "5"]
     assert "- B was scored with other settings than its config's: Decoding.beam_size = 5, not 2" in printed

@@ -4,21 +4,8 @@ import json
 import shutil
 
 import pytest
-from compared_runs import make_run, without_last, write_text
+from compared_runs import make_run, without_last
 from tiny_commands import require_one_line, run_command, snapshot
-
-
-@pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    return write_text(tmp_path_factory.mktemp("compared") / "text")
-
-
-@pytest.fixture
-def pair(text, tmp_path):
-    def make(*bindings, **changes):
-        return make_run(tmp_path / "a", text), make_run(tmp_path / "b", text, *bindings, **changes)
-
-    return make
 
 
 def test_another_corpus_is_refused(pair):
@@ -86,10 +73,10 @@ def test_a_spoilt_run_is_refused_with_one_line(pair, case):
     assert snapshot(b) == before
 
 
-def test_text_that_has_changed_since_is_refused(text, tmp_path):
-    shutil.copytree(text.parent, tmp_path / "text")
+def test_text_that_has_changed_since_is_refused(compared_text, tmp_path):
+    shutil.copytree(compared_text.parent, tmp_path / "text")
     config = tmp_path / "text" / "tiny.gin"
-    config.write_text(config.read_text().replace(str(text.parent), str(tmp_path / "text")))
+    config.write_text(config.read_text().replace(str(compared_text.parent), str(tmp_path / "text")))
     a, b = (make_run(tmp_path / name, config, translate=how) for name, how in (("a", str), ("b", without_last)))
     with (tmp_path / "text" / "test.tsv").open("a") as file:
         file.write("one more\teine mehr\n")

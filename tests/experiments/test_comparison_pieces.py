@@ -7,9 +7,9 @@ import pytest
 from sacrebleu.metrics import CHRF
 
 from experiments.comparison.lengths import buckets, lengths_section
-from experiments.comparison.markdown import table
 from experiments.comparison.scored_text import ScoredText, TextsOfSplit
 from experiments.comparison.sentences import most_different, sentences_section
+from experiments.markdown import table
 from transformer_jax.data.corpus import Corpus
 from transformer_jax.metrics.significance import sentence_statistics
 

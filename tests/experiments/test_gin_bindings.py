@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import jaxtyping
 import pytest
 
 from experiments.gin_bindings import load_experiment, resolved, to_gin
@@ -11,10 +10,7 @@ from transformer_jax.config import ConfigError
 BASE = Path(__file__).resolve().parents[2] / "gin_configs" / "base.gin"
 
 
-@pytest.fixture(autouse=True)
-def _unchecked(monkeypatch):
-    """Without the tests' own type checks, which would stop a wrong type before the config's."""
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+pytestmark = pytest.mark.usefixtures("unchecked_types")
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import csv
 import io
 from pathlib import Path
 
-import jaxtyping
 import pytest
 from run_folders import make_folder, names
 from tiny_experiment import tiny_experiment
@@ -16,10 +15,7 @@ from experiments.registry.tables import Table, differing, listing, matching, pag
 ALL = ["narrow", "narrow_again", "new", "wide/seed_2", "wide/seed_10"]
 
 
-@pytest.fixture(autouse=True)
-def _unchecked(monkeypatch):
-    """Without the tests' own type checks, which would stop a wrong type before the config's."""
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+pytestmark = pytest.mark.usefixtures("unchecked_types")
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import jaxtyping
 import pytest
 
 from experiments.gin_bindings import load_experiment, resolved, to_gin
@@ -13,10 +12,7 @@ BASE = CONFIGS / "base.gin"
 WIDTHS = ("d_model", "d_ff", "d_k", "d_v")
 
 
-@pytest.fixture(autouse=True)
-def _unchecked(monkeypatch):
-    """Without the tests' own type checks, which would stop a wrong type before the config's."""
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+pytestmark = pytest.mark.usefixtures("unchecked_types")
 
 
 @pytest.fixture

@@ -5,9 +5,10 @@ import re
 
 import numpy as np
 import pytest
-from tiny_commands import SIZES, run_command, sentence_pairs, snapshot
+from tiny_commands import SIZES, require_one_line, run_command, sentence_pairs, snapshot
 
 from experiments.gin_bindings import load_experiment
+from experiments.lock import taken
 from experiments.workdir import read_experiment, read_vocabulary
 from transformer_jax.training.metrics_log import read_metrics
 
@@ -78,3 +79,12 @@ def test_train_tells_a_person_what_it_does(trained):
     assert "en -> de: 211 training pairs, 71 pieces\n" in told
     assert re.search(r"^step +150/150  loss \d\.\d{4}  lr ", told, re.MULTILINE)
     assert re.search(r"^step +150  dev perplexity 1\.\d{3}$", told, re.MULTILINE)
+
+
+@pytest.mark.parametrize("flags", [[], ["--accept_changes", "--gin_param=Training.num_steps = 400"]])
+def test_a_run_that_is_being_trained_is_left_alone(copied, trained_config, flags):
+    with taken(copied / ".training.lock"):
+        before = snapshot(copied)
+        ended = run_command("train", f"--gin_file={trained_config}", f"--workdir={copied}", *flags)
+        require_one_line(ended, r".*: process \d+ on .* trains there")
+        assert snapshot(copied) == before

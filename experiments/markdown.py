@@ -1,14 +1,25 @@
-"""Text that reads well in a terminal and as Markdown."""
+"""Tables and lists in Markdown."""
 
 from collections.abc import Iterable, Sequence
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Columns of equal width, the first aligned left, the others right. A bar would end a cell, and is escaped."""
-    cells = [[cell.replace("|", r"\|") for cell in row] for row in (head, *rows)]
+    """Columns of equal width, the first aligned left, the others right, so that it reads well in a terminal too."""
+    cells = [_escaped(row) for row in (head, *rows)]
     widths = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]
     rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
     return "".join(_line(row, widths) for row in (cells[0], rule, *cells[1:]))
+
+
+def compact_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Without padding, for cells that are long."""
+    lines = [_escaped(head), ["---"] * len(head), *map(_escaped, rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _escaped(row: Sequence[str]) -> list[str]:
+    """A bar would end a cell."""
+    return [cell.replace("|", r"\|") for cell in row]
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:
