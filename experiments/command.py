@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import NoReturn
 
 import jax
+from rich.console import Console
 
 from transformer_jax.errors import UserError
+from transformer_jax.training.loop import Observer
 
 _COMPILED = Path("~/.cache/transformer_jax/compiled")
 
@@ -60,6 +62,12 @@ class StopOnSignal:
 
     def __call__(self) -> bool:
         return self._received
+
+
+def observer() -> Observer:
+    """Says what is to be said on standard error, and stops on a signal."""
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    return Observer(lambda _: None, lambda line: console.print(line, markup=False), StopOnSignal())
 
 
 def keep_compiled_programs() -> None:

@@ -2,7 +2,6 @@
 
 import shutil
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,12 +24,13 @@ from transformer_jax.evaluation import Evaluation, evaluate
 from transformer_jax.metrics.bleu import bleu_metric
 from transformer_jax.metrics.significance import sentence_statistics
 from transformer_jax.training.loop import Observer, train
+from transformer_jax.training.metrics_log import Record
 
 
-def train_in(
-    workdir: Path, experiment: Experiment, *, accept_changes: bool = False, should_stop: Callable[[], bool]
-) -> int:
+def train_in(workdir: Path, experiment: Experiment, observer: Observer, *, accept_changes: bool = False) -> int:
     """Trains in `workdir` from where it stands; returns how many updates have been made in all.
+
+    A display of its own says what is to be said; the observer has the records too, and says when to stop.
 
     Raises:
       WorkdirError: it is another experiment's, or another process trains there.
@@ -53,8 +53,13 @@ def train_in(
         with TrainingDisplay(experiment.training) as display:
             for line in [*(f"overridden: {change}" for change in changes), *_description(experiment, data, plan)]:
                 display.say(line)
-            observer = Observer(display.record, display.say, should_stop)
-            return train(experiment, data.splits["train"], data.splits["dev"], workdir, observer)
+
+            def record(logged: Record) -> None:
+                display.record(logged)
+                observer.record(logged)
+
+            shown = Observer(record, display.say, observer.should_stop)
+            return train(experiment, data.splits["train"], data.splits["dev"], workdir, shown)
 
 
 def _description(experiment: Experiment, data: PreparedData, plan: BatchPlan) -> list[str]:
@@ -77,8 +82,10 @@ class Scored:
     written: list[Path]
 
 
-def score_in(workdir: Path, experiment: Experiment, split: str) -> Scored:
-    """Translates a split with the run's weights, scores it, and keeps both in the workdir.
+def score_in(workdir: Path, experiment: Experiment, split: str, *, trained: Path | None = None) -> Scored:
+    """Translates a split, scores it, and keeps both in the workdir.
+
+    The weights and the vocabulary are those of the run in `trained`, which is the workdir itself unless it is given.
 
     Raises:
       WorkdirError: nothing is trained there yet.
@@ -86,9 +93,11 @@ def score_in(workdir: Path, experiment: Experiment, split: str) -> Scored:
     """
     started = time.monotonic()
     bleu_metric(experiment.scoring.bleu_tokenizer)
-    vocabulary = workdirs.read_vocabulary(workdir)
+    source = trained or workdir
+    vocabulary = workdirs.read_vocabulary(source)
+    workdirs.keep_vocabulary(workdir, vocabulary)
     corpus, encoded = prepare_split(experiment.data, vocabulary, split)
-    weights = read_weights(workdir, experiment)
+    weights = read_weights(source, experiment)
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(f"translating {split}", total=len(corpus))
 
@@ -97,7 +106,7 @@ def score_in(workdir: Path, experiment: Experiment, split: str) -> Scored:
 
         evaluation = evaluate(experiment, weights.params, vocabulary, corpus, encoded, on_progress)
     seconds = time.monotonic() - started
-    entry = summary(workdir, experiment, vocabulary, corpus, evaluation, steps=weights.steps, seconds=seconds)
+    entry = summary(source, experiment, vocabulary, corpus, evaluation, steps=weights.steps, seconds=seconds)
     tokens = [vocabulary.tokens(translation.hypothesis.ids) for translation in evaluation.translations]
     hypotheses = [translation.text for translation in evaluation.translations]
     statistics = sentence_statistics(hypotheses, corpus.targets, tokenizer=experiment.scoring.bleu_tokenizer)

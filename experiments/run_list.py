@@ -6,7 +6,7 @@ processes and machines that share the file system can work the same list, and a 
 
 import json
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -15,12 +15,13 @@ import jax
 
 from experiments import workdir as workdirs
 from experiments.execution import score_in, train_in
-from experiments.gin_bindings import load_experiment, resolved
+from experiments.gin_bindings import resolved
 from experiments.lock import taken
 from experiments.provenance import provenance
 from experiments.workdir import WorkdirError
-from transformer_jax.config import ConfigError, Experiment
+from transformer_jax.config import Experiment
 from transformer_jax.errors import UserError
+from transformer_jax.training.loop import Observer
 from transformer_jax.training.metrics_log import read_metrics
 
 FAILURE = "failure.json"
@@ -30,20 +31,15 @@ class RunError(UserError):
     """Runs of a list that have failed."""
 
 
-@dataclass(frozen=True)
-class Run:
-    """A name, which is its folder's, and the configs and bindings that the experiment is made of."""
+class Run(NamedTuple):
+    """An experiment, and the name of its folder."""
 
     name: str
-    gin_files: tuple[str, ...]
-    bindings: tuple[str, ...]
+    experiment: Experiment
+    trained: Path | None = None  # the folder of the run whose weights are scored; None: it trains its own
 
-    def experiment(self) -> Experiment:
-        """Raises ConfigError, which names the run."""
-        try:
-            return load_experiment(self.gin_files, self.bindings)
-        except ConfigError as error:
-            raise ConfigError(f"{self.name}: {error}") from error
+
+_ENDED = ("finished", "failed")
 
 
 class State(NamedTuple):
@@ -69,7 +65,7 @@ class RunList:
         """
         for run in self.runs:
             if (self.root / run.name).exists():
-                workdirs.claim(self.root / run.name, run.experiment(), accept_changes=False)
+                workdirs.claim(self.root / run.name, run.experiment, accept_changes=False)
                 self.result(run)
 
     def result(self, run: Run) -> dict[str, Any] | None:
@@ -86,7 +82,7 @@ class RunList:
             theirs = entry and entry["settings"]
         except (ValueError, KeyError, AttributeError, TypeError) as error:
             raise WorkdirError(f"{path} is not a run's results: move it away and run it again") from error
-        ours = json.loads(json.dumps(resolved(run.experiment())))
+        ours = json.loads(json.dumps(resolved(run.experiment)))
         if entry and theirs != ours:
             changes = "; ".join(f"{name}: {theirs.get(name)!r} -> {ours[name]!r}" for name in ours
                                 if theirs.get(name) != ours[name])  # fmt: skip
@@ -102,7 +98,7 @@ class RunList:
         records = read_metrics(folder / "metrics.jsonl")
         if folder.exists():
             step = max((record["step"] for record in records), default=0)
-            return State("unfinished", f"at step {step:,} of {run.experiment().training.num_steps:,}")
+            return State("unfinished", f"at step {step:,} of {run.experiment.training.num_steps:,}")
         return State("not run", "not run")
 
     def require_none_failed(self) -> None:
@@ -112,35 +108,47 @@ class RunList:
             listed = "; ".join(f"{self.root / run.name} {state.detail}" for run, state in failed)
             raise RunError(f"{len(failed)} of {len(self.runs)} runs failed (--retry_failed runs them again): {listed}")
 
-    def work(self, *, retry_failed: bool, should_stop: Callable[[], bool], say: Callable[[str], None]) -> None:
-        """Runs what is left, in order, but what has failed before or what another process has taken.
+    def left(self) -> list[Run]:
+        """What is neither finished nor failed; another process may be at it."""
+        return [run for run in self.runs if self.state(run).kind not in _ENDED]
+
+    def forget_failures(self) -> None:
+        """What has failed is left to be run again, from where it stood."""
+        for run in self.runs:
+            (self.root / run.name / FAILURE).unlink(missing_ok=True)
+
+    def work(self, *, at_most: int | None = None, observer: Observer) -> None:
+        """Runs what is left, in order, but what another process has taken; no more than `at_most` runs.
 
         A run that fails is noted and the list goes on: one that diverges must not take the others with it.
         """
+        made = 0
         for number, run in enumerate(self.runs, 1):
-            state = self.state(run)
-            if should_stop() or state.kind == "finished" or (state.kind == "failed" and not retry_failed):
+            if made == at_most or observer.should_stop():
+                break
+            if self.state(run).kind in _ENDED:
                 continue
             folder = self.root / run.name
-            workdirs.claim(folder, run.experiment(), accept_changes=False)
+            workdirs.claim(folder, run.experiment, accept_changes=False)
             with taken(folder / ".run.lock") as owner:
                 if owner:
-                    say(f"{run.name}: {owner} has it")
-                elif self.state(run).kind != "finished":  # it may have been finished since
-                    say(f"{run.name}, {number} of {len(self.runs)}")
-                    (folder / FAILURE).unlink(missing_ok=True)
-                    self._execute(run, should_stop, say)
+                    observer.say(f"{run.name}: {owner} has it")
+                elif self.state(run).kind not in _ENDED:  # it may have ended since
+                    observer.say(f"{run.name}, {number} of {len(self.runs)}")
+                    self._execute(run, observer)
+                    made += 1
 
-    def _execute(self, run: Run, should_stop: Callable[[], bool], say: Callable[[str], None]) -> None:
-        folder, experiment = self.root / run.name, run.experiment()
+    def _execute(self, run: Run, observer: Observer) -> None:
+        folder = self.root / run.name
         try:
-            train_in(folder, experiment, should_stop=should_stop)
-            if not should_stop():
-                score_in(folder, experiment, self.split)
+            if run.trained is None:
+                train_in(folder, run.experiment, observer)
+            if not observer.should_stop():
+                score_in(folder, run.experiment, self.split, trained=run.trained)
         except Exception as error:  # out of memory, or a bug: whatever it is, the next run is another one
             reason = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
             note = {"error": reason.splitlines()[0], "traceback": traceback.format_exc(), **provenance()}
             workdirs.write_text(folder / FAILURE, json.dumps(note, indent=2) + "\n")
-            say(f"{run.name} failed: {note['error']}")
+            observer.say(f"{run.name} failed: {note['error']}")
         finally:
             jax.clear_caches()  # of programs that no other run shares

@@ -11,8 +11,6 @@ file system, it works on one list, and no run is taken twice: a process for each
 from argparse import Namespace
 from pathlib import Path
 
-from rich.console import Console
-
 from experiments import command
 from experiments.ablation import conclusions, csv_table, estimate, parameter_counts, plot, tables
 from experiments.ablation.rows import require_folder_of_rows, row_names, row_runs
@@ -45,12 +43,10 @@ def main() -> None:
         print(estimate.render(estimate.estimates(runs, speed), speed))
         return
     if not args.table_only:
-        prepare_data(runs.runs[0].experiment().data)  # what is wrong with it is wrong for all runs: said once, at once
-        runs.work(
-            retry_failed=args.retry_failed,
-            should_stop=command.StopOnSignal(),
-            say=Console(stderr=True, soft_wrap=True).print,
-        )
+        prepare_data(runs.runs[0].experiment.data)  # what is wrong with it is wrong for all runs: said once, at once
+        if args.retry_failed:
+            runs.forget_failures()
+        runs.work(observer=command.observer())
     # Base's runs are compared with where they are there, whether or not they were asked for.
     summary = summarise(names, args.seeds, _list(args, row_names(f"base,{args.rows}")))
     print(_write(args.workdir, summary) if summary else "no run is finished yet")

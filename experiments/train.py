@@ -18,7 +18,7 @@ def main() -> None:
     )
     args = flags.parse_args()
     experiment = load_experiment(args.gin_file, args.gin_param)
-    train_in(args.workdir, experiment, accept_changes=args.accept_changes, should_stop=command.StopOnSignal())
+    train_in(args.workdir, experiment, command.observer(), accept_changes=args.accept_changes)
 
 
 if __name__ == "__main__":

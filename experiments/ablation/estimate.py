@@ -44,7 +44,7 @@ def estimates(runs: RunList, speed: Speed) -> list[Estimate]:
     """Of every run that is not finished."""
     left = []
     for run in runs.runs:
-        state, experiment = runs.state(run), run.experiment()
+        state, experiment = runs.state(run), run.experiment
         if state.kind != "finished":
             done = training_summary(runs.root / run.name, experiment)["updates"]
             flops = (experiment.training.num_steps - done) * _flops_per_update(experiment)
@@ -56,7 +56,7 @@ def measured_speed(runs: RunList) -> Speed:
     """Of the runs so far, or of a few updates made for the purpose."""
     flops, seconds, count = 0.0, 0.0, 0
     for run in runs.runs:
-        experiment = run.experiment()
+        experiment = run.experiment
         log = training_summary(runs.root / run.name, experiment)
         if log["updates"]:
             flops += log["updates"] * _flops_per_update(experiment)
@@ -64,7 +64,7 @@ def measured_speed(runs: RunList) -> Speed:
             count += 1
     if count:
         return Speed(flops / seconds, f"{count} runs in {runs.root}")
-    flops_per_second, updates = _probe(runs.runs[0].experiment())
+    flops_per_second, updates = _probe(runs.runs[0].experiment)
     return Speed(flops_per_second, f"updates of {runs.runs[0].name} on random ids, {updates} of them")
 
 

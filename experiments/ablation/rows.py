@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from experiments.gin_bindings import load_experiment
 from experiments.paper import TABLE_3
 from experiments.run_list import Run
 from experiments.workdir import WorkdirError
+from transformer_jax.config import ConfigError, Experiment
 from transformer_jax.errors import UserError
 
 CONFIGS = Path(__file__).resolve().parents[2] / "gin_configs" / "table3"
@@ -31,16 +33,23 @@ def row_names(text: str) -> list[str]:
 
 
 def row_runs(names: Sequence[str], seeds: int, gin_files: Sequence[str], gin_params: Sequence[str]) -> list[Run]:
-    """Seed by seed, so that a whole table stands early and gets narrower intervals later."""
+    """Seed by seed, so that a whole table stands early and gets narrower intervals later.
+
+    Raises:
+      ConfigError: of a row's config and what goes on top of it; it names the run.
+    """
     return [
-        Run(
-            f"{name}/seed_{seed}",
-            (str(CONFIGS / f"{name}.gin"), *gin_files),
-            (*gin_params, f"Training.seed = {seed}"),
-        )
+        Run(f"{name}/seed_{seed}", _experiment(name, gin_files, (*gin_params, f"Training.seed = {seed}")))
         for seed in range(1, seeds + 1)
         for name in names
     ]
+
+
+def _experiment(row: str, gin_files: Sequence[str], gin_params: Sequence[str]) -> Experiment:
+    try:
+        return load_experiment([CONFIGS / f"{row}.gin", *gin_files], gin_params)
+    except ConfigError as error:
+        raise ConfigError(f"{row}: {error}") from error
 
 
 def require_folder_of_rows(root: Path) -> None:

@@ -108,7 +108,7 @@ def _row(name: str, seeds: int, runs: RunList, scored: dict[str, _Scored], base:
     own = {seed: f"{name}/seed_{seed}" for seed in range(1, seeds + 1)}
     done = [scored[run] for run in own.values() if run in scored]
     by_name = {run.name: run for run in runs.runs}
-    experiment = by_name[own[1]].experiment()
+    experiment = by_name[own[1]].experiment
     perplexities = [run.entry["perplexity_per_piece"] for run in done]
     from_base: tuple[Difference | None, Difference | None] = None, None
     if done and base and name != "base":

@@ -31,7 +31,7 @@ def test_time_goes_with_operations_and_with_what_is_left(half_way):
     base, shallow, big = estimate.estimates(half_way, speed)
     assert (base.state.detail, shallow.state.detail) == ("at step 500 of 1,000", "not run")
     assert base.seconds == pytest.approx(60)
-    models = {left.run.name: left.run.experiment().model for left in (base, shallow, big)}
+    models = {left.run.name: left.run.experiment.model for left in (base, shallow, big)}
     cost = {name: training_flops(model, 1000, source=25, target=25) for name, model in models.items()}
     for left in (shallow, big):
         assert left.seconds == pytest.approx(120 * cost[left.run.name] / cost["base/seed_1"])

@@ -12,6 +12,7 @@ from experiments.gin_bindings import resolved
 from experiments.paper import TABLE_3
 from experiments.run_list import RunList
 from experiments.workdir import WorkdirError
+from transformer_jax.config import ConfigError
 from transformer_jax.metrics.significance import bleu
 
 SCALE = str(Path(__file__).resolve().parents[2] / "gin_configs" / "scale" / "builtin_eighth.gin")
@@ -45,7 +46,7 @@ class Listed:
             "corpus": "builtin:dev", "sentences": 17, "corpus_sha256": "c", "vocabulary_sha256": "v",
             "training": {"target_tokens": 1000.0 * seed, "seconds": 60.0 * seed, "flops": 1e9 * seed},
             "seconds": 7.0,
-            "settings": resolved(run.experiment()),
+            "settings": resolved(run.experiment),
             "command": "python -m experiments.table3 --seeds=2",
             "versions": {"jax": "1"}, "date": "2026-11-29T00:00:00", "machine": "a machine", "devices": "1 x cpu",
             "revision": "abc",
@@ -142,5 +143,10 @@ def test_rows_are_named_in_the_tables_order():
 def test_a_list_goes_seed_by_seed():
     runs = row_runs(["base", "big"], 2, [SCALE], ["Data.vocab_size = 999"])
     assert [run.name for run in runs] == ["base/seed_1", "big/seed_1", "base/seed_2", "big/seed_2"]
-    experiment = runs[3].experiment()
+    experiment = runs[3].experiment
     assert (experiment.training.seed, experiment.model.d_model, experiment.data.vocab_size) == (2, 128, 999)
+
+
+def test_an_error_in_a_config_names_the_row():
+    with pytest.raises(ConfigError, match=r"^big: --gin_param=Model.d_fff = 1: Model.d_fff is no setting"):
+        row_runs(["big"], 1, [SCALE], ["Model.d_fff = 1"])

@@ -127,7 +127,7 @@ def test_params_need_neither_workdir_nor_training():
         (["base", "A_h_3"], [], r"--rows=base,A_h_3: A_h_3 is no row; rows are base, A_h_1, .*, big"),
         ([""], [], r"--rows=: nothing is no row; rows are .*"),
         (["big"], ["--gin_param=Scale.divisor = 7"],
-         r"big/seed_1: .*big\.gin, line \d+: Model.d_model = 1024.* Scale.divisor = 7"),
+         r"big: .*big\.gin, line \d+: Model.d_model = 1024.* Scale.divisor = 7"),
         (["base"], ["--gin_param=Scale.divisr = 8"],
          r"base/seed_1: .*: Scale.divisr is no setting; did you mean Scale.divisor\?"),
         (["base"], ["--gin_param=Training.num_step = 8"],
