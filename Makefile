@@ -14,7 +14,7 @@ quickstart: $(VENV)/.run
 test: $(VENV)/.dev
 	$(RUN) -m pytest
 
-test-slow: $(VENV)/.dev
+test-slow: $(VENV)/.dev $(VENV)/.cluster
 	$(RUN) -m pytest -m slow
 
 lint: $(VENV)/.dev
@@ -34,6 +34,10 @@ $(VENV)/.run: requirements.txt
 	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r requirements.txt
+	touch $@
+
+$(VENV)/.cluster: $(VENV)/.run requirements-cluster.txt
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r requirements-cluster.txt
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.run requirements-dev.txt
