@@ -1,12 +1,13 @@
 """Made-up summaries of Table 3's rows, for the tests of what is written about them."""
 
+import math
 import random
 from dataclasses import replace
 from typing import Any
 
 from experiments import paper
 from experiments.ablation.summary import RowSummary, TableSummary
-from transformer_jax.metrics.significance import Difference, Interval
+from transformer_jax.metrics.significance import Difference, Interval, Ratio
 
 
 def not_run(name: str, seeds: int = 3) -> RowSummary:
@@ -21,7 +22,7 @@ def not_run(name: str, seeds: int = 3) -> RowSummary:
         perplexity=None,
         bleu=None,
         bleu_from_base=None,
-        perplexity_from_base=None,
+        perplexity_ratio_to_base=None,
         target_tokens=None,
         seconds=None,
         flops=None,
@@ -36,18 +37,26 @@ def difference(value: float, half_width: float | None, *, seeds_counted: bool = 
     return Difference(value, value - half_width, value + half_width, p_value, seeds_counted)
 
 
+def ratio(value: float, factor: float | None, *, seeds_counted: bool = True) -> Ratio:
+    """With an interval of `value` divided and multiplied by `factor`; its p-value is any number that fits."""
+    if factor is None:
+        return Ratio(value, None, None, None, seeds_counted)
+    p_value = 0.0213 if max(value, 1 / value) > factor else 0.3457
+    return Ratio(value, value / factor, value * factor, p_value, seeds_counted)
+
+
 def finished(
-    name: str, bleu_from_base: Difference | None, perplexity_from_base: Difference | None, **fields: Any
+    name: str, bleu_from_base: Difference | None, perplexity_ratio_to_base: Ratio | None, **fields: Any
 ) -> RowSummary:
-    """A row of three seeds, with these differences from a base of BLEU 43.21 and perplexity 3.456."""
+    """A row of three seeds, this far from a base of BLEU 43.21 and perplexity 3.456."""
     row = replace(
         not_run(name),
         seeds=[1, 2, 3],
         unfinished={},
-        perplexity=interval(3.456 + (perplexity_from_base.value if perplexity_from_base else 0.0), 0.0625),
+        perplexity=interval(3.456 * (perplexity_ratio_to_base.value if perplexity_ratio_to_base else 1.0), 0.0625),
         bleu=interval(43.21 + (bleu_from_base.value if bleu_from_base else 0.0), 0.75),
         bleu_from_base=bleu_from_base,
-        perplexity_from_base=perplexity_from_base,
+        perplexity_ratio_to_base=perplexity_ratio_to_base,
         target_tokens=912_345.6,
         seconds=3723.4,
         flops=1.2345e15,
@@ -68,11 +77,11 @@ def random_row(name: str, seed: int, *, spread: float = 1.0) -> RowSummary:
         return finished("base", None, None)
     theirs, base = paper.TABLE_3[name], paper.TABLE_3["base"]
     bleu = spread * (theirs.bleu - base.bleu) + numbers.gauss(0, 0.2)
-    perplexity = 3.456 * ((theirs.perplexity / base.perplexity) ** spread - 1) + numbers.gauss(0, 0.05)
+    perplexity = (theirs.perplexity / base.perplexity) ** spread * math.exp(numbers.gauss(0, 0.015))
     return finished(
         name,
         difference(bleu, numbers.uniform(0.3, 0.9)),
-        difference(perplexity, numbers.uniform(0.05, 0.2)),
+        ratio(perplexity, numbers.uniform(1.015, 1.06)),
         target_tokens=numbers.uniform(1e5, 1e6),
         seconds=numbers.uniform(1, 9999),
         flops=10 ** numbers.uniform(12, 17),
@@ -99,10 +108,10 @@ def one_seed(name: str) -> RowSummary:
     return finished(
         name,
         difference(-1.1, 0.6, seeds_counted=False),
-        difference(0.0625, None, seeds_counted=False),
+        ratio(1.0185, None, seeds_counted=False),
         seeds=[2],
         unfinished={1: "failed: loss is nan\nat step 7", 3: "at step 400 of 601"},
-        perplexity=interval(3.5185, None),
+        perplexity=interval(3.5199, None),
         bleu=interval(42.11, None),
     )
 

@@ -12,9 +12,9 @@ from typing import Literal
 
 from experiments import paper
 from experiments.ablation.summary import RowSummary, TableSummary
-from experiments.ablation.tables import DIGITS, Metric, difference_text, missing, paper_from_base
+from experiments.ablation.tables import Metric, comparison_text, distance_text, from_base, missing, paper_from_base
 from experiments.markdown import compact_table
-from transformer_jax.metrics.significance import Difference
+from transformer_jax.metrics.significance import Comparison
 
 _PAPER_DIGITS: dict[Metric, int] = {"bleu": 1, "perplexity": 2}
 _METRIC_NAMES: dict[Metric, str] = {"bleu": "BLEU", "perplexity": "PPL"}
@@ -86,11 +86,12 @@ def render(verdicts: Sequence[Verdict]) -> str:
 
 
 _NOTE = (
-    "A verdict is on the scale and the corpus of these runs. Every comparison is of a row with base; two rows that are "
-    "not base are not compared. A claim holds where the 95 % interval of the difference leaves out 0 on the paper's "
-    "side, and is contradicted where it leaves out 0 on the other. Sameness cannot be proven: the interval says how "
-    "large a difference may still be. Neither intervals nor p-values are corrected for the number of statements; of 20 "
-    "differences that are none, about one leaves out 0."
+    "A verdict is on the scale and the corpus of these runs. Every comparison is of a row with base: BLEU's difference "
+    "from it, perplexity's ratio to it (×; of geometric means over seeds, tested as a difference in loss). Two rows "
+    "that are not base are not compared. A claim holds where the 95 % interval leaves out equality, which is 0 or ×1, "
+    "on the paper's side, and is contradicted where it leaves it out on the other. Sameness cannot be proven: the "
+    "interval says how large a difference may still be. Neither intervals nor p-values are corrected for the number of "
+    "statements; of 20 rows that are base's equals, about one interval leaves out equality."
 )
 
 
@@ -101,45 +102,42 @@ def _cells(verdict: Verdict) -> list[str]:
 
 
 def _judged(claim: Claim, row: RowSummary | None, base: RowSummary | None) -> Verdict:
-    ours: Difference | None = getattr(row, f"{claim.metric}_from_base", None)
+    ours = from_base(row, claim.metric) if row else None
     text = _verdict(claim.expected, ours)
-    if text.startswith("no difference seen") and ours:
-        text += f" (interval {_interval_text(ours, DIGITS[claim.metric])})"
+    if text.startswith("no difference seen") and ours and ours.low is not None and ours.high is not None:
+        low, high = (distance_text(bound, claim.metric) for bound in (ours.low, ours.high))
+        text += f" (interval {low} to {high})"
     return Verdict(claim, _warrant(claim), _evidence(claim.metric, row, base, ours), text)
 
 
-def _verdict(expected: str, ours: Difference | None) -> str:
-    """The words alone: what is known of the difference, against what the paper expects of it."""
+def _verdict(expected: str, ours: Comparison | None) -> str:
+    """The words alone: what is known of the comparison, against what the paper expects of it."""
     if ours is None:
         return "not run"
     if ours.low is None or ours.high is None or not math.isfinite(ours.high - ours.low):
         return "nothing can be said: no interval"
-    differs = ours.low > 0 or ours.high < 0
+    above, below = ours.low > ours.equality, ours.high < ours.equality
     caution = "" if ours.seeds_counted else " on these sentences; one seed"
     if expected == "same":
-        return ("a difference was seen" if differs else "no difference seen") + caution
-    if not differs:
+        return ("a difference was seen" if above or below else "no difference seen") + caution
+    if not (above or below):
         return "cannot be told apart from noise"
-    return ("holds" if (ours.low > 0) == (expected == "higher") else "contradicted") + caution
+    return ("holds" if above == (expected == "higher") else "contradicted") + caution
 
 
 def _warrant(claim: Claim) -> str:
     digits = _PAPER_DIGITS[claim.metric]
     row, base = (getattr(paper.TABLE_3[name], claim.metric) for name in (claim.row, "base"))
-    difference = paper_from_base(paper.TABLE_3[claim.row], claim.metric)
-    return f"{base:.{digits}f}, {row:.{digits}f} ({difference:+z.{digits}f})"
+    distance = distance_text(paper_from_base(paper.TABLE_3[claim.row], claim.metric), claim.metric, digits)
+    return f"{base:.{digits}f}, {row:.{digits}f} ({distance})"
 
 
-def _evidence(metric: Metric, row: RowSummary | None, base: RowSummary | None, ours: Difference | None) -> str:
-    """Our difference and the seeds on both sides, or why there is none."""
+def _evidence(metric: Metric, row: RowSummary | None, base: RowSummary | None, ours: Comparison | None) -> str:
+    """Our distance from base and the seeds on both sides, or why there is none."""
     if row is None:
         return "not asked for"
     if ours is None:
         return "; ".join(missing(side for side in (base, row) if side and not side.seeds)) or "base: no finished run"
     against = f" against {len(base.seeds)}" if base else ""
     caution = "" if ours.seeds_counted else "; one seed: noise between seeds is not counted"
-    return f"{difference_text(ours, DIGITS[metric])}; seeds: {len(row.seeds)}{against}{caution}"
-
-
-def _interval_text(difference: Difference, digits: int) -> str:
-    return f"{difference.low:+z.{digits}f} to {difference.high:+z.{digits}f}"
+    return f"{comparison_text(ours, metric)}; seeds: {len(row.seeds)}{against}{caution}"

@@ -1,8 +1,7 @@
 """Table 3 as a picture: every row's distance from base, ours and the paper's, in BLEU and in perplexity.
 
-Perplexity is drawn as a ratio, so that a small model's and the paper's can stand in one panel. With b the mean of base
-and d the difference from it, the ratio is 1 + d / b, and its interval runs from 1 + low / b to 1 + high / b: what is
-uncertain about base is in the interval of d already.
+Perplexity's is a ratio, on a logarithmic axis: a small model's and the paper's can stand in one panel, and equal steps
+are equal differences in loss.
 """
 
 import math
@@ -18,12 +17,13 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from experiments import paper
 from experiments.ablation.summary import RowSummary, TableSummary
-from experiments.ablation.tables import Metric, paper_from_base
+from experiments.ablation.tables import Metric, from_base, paper_from_base
 from experiments.workdir import whole_file
+from transformer_jax.metrics.significance import Comparison, Difference, Ratio
 
 OURS, PAPERS, BASE = "ours", "the paper's", "base"
 _COLOURS = {OURS: "#0072B2", PAPERS: "#D55E00", BASE: "#666666"}  # told apart without red and green: Okabe and Ito
-_METRICS: tuple[Metric, ...] = ("bleu", "perplexity")
+_EQUALITY: dict[Metric, float] = {"bleu": Difference.equality, "perplexity": Ratio.equality}
 _TITLES = {"A": "(A) heads", "B": "(B) key size", "C": "(C) model size", "D": "(D) regularisation", "E": "(E)"}
 _SYMBOLS = {
     "d_model": r"$d_\mathrm{model}$",
@@ -40,7 +40,7 @@ _WIDE_RATIO_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 
 _MARGINS = {"left": 0.05, "right": 0.993, "bottom": 0.14, "top": 0.92, "wspace": 0.06, "hspace": 0.05}
 _NOTE = (
     "Lines: 95 % intervals, cut at a panel's edge. † one seed, of row or base: noise between seeds is not counted. "
-    "Perplexity: 1 + difference / mean of base, and its interval likewise."
+    "Perplexity: geometric means over seeds."
 )
 
 
@@ -70,11 +70,11 @@ def figure(summary: TableSummary) -> Figure:
     drawn.subplots_adjust(**_MARGINS)
     widths = [max(len(names), 1.4) for names in groups.values()]
     panels = drawn.subplots(2, len(groups), sharex="col", sharey="row", width_ratios=widths)
-    for metric, axes in zip(_METRICS, panels, strict=True):
+    for metric, axes in zip(_EQUALITY, panels, strict=True):
         ours, theirs = our_marks(summary.rows, metric), paper_marks(metric)
         for names, axis in zip(groups.values(), axes, strict=True):
             _draw(axis, names, ours, theirs)
-            axis.axhline(_at_base(metric), color=_COLOURS[BASE], linewidth=1.2, zorder=1, label=BASE)
+            axis.axhline(_EQUALITY[metric], color=_COLOURS[BASE], linewidth=1.2, zorder=1, label=BASE)
         _scale(axes[0], metric, [*ours.values(), *theirs.values()])
     _write(drawn, panels, list(groups), summary)
     return drawn
@@ -82,23 +82,12 @@ def figure(summary: TableSummary) -> Figure:
 
 def our_marks(rows: Iterable[RowSummary], metric: Metric) -> dict[str, Mark]:
     """Row -> its distance from base, for every row that has one: BLEU's difference, perplexity's ratio."""
-    marks = {row.name: _bleu_mark(row) if metric == "bleu" else _perplexity_mark(row) for row in rows}
-    return {name: mark for name, mark in marks.items() if mark and math.isfinite(mark.value)}
+    ours = {row.name: from_base(row, metric) for row in rows}
+    return {name: _mark(each) for name, each in ours.items() if each and math.isfinite(each.value)}
 
 
-def _bleu_mark(row: RowSummary) -> Mark | None:
-    ours = row.bleu_from_base
-    return None if ours is None else Mark(ours.value, _number(ours.low), _number(ours.high), ours.seeds_counted)
-
-
-def _perplexity_mark(row: RowSummary) -> Mark | None:
-    """The mean of base is the row's own less the difference: base itself need not be among the rows."""
-    ours = row.perplexity_from_base
-    if ours is None or row.perplexity is None:
-        return None
-    base = row.perplexity.mean - ours.value
-    value, low, high = (1 + _number(end) / base for end in (ours.value, ours.low, ours.high))
-    return Mark(value, low, high, ours.seeds_counted)
+def _mark(ours: Comparison) -> Mark:
+    return Mark(ours.value, _number(ours.low), _number(ours.high), ours.seeds_counted)
 
 
 def _number(value: float | None) -> float:
@@ -107,17 +96,7 @@ def _number(value: float | None) -> float:
 
 def paper_marks(metric: Metric) -> dict[str, Mark]:
     """The same of the paper's own figures."""
-    base = paper.TABLE_3["base"]
-    heights = {
-        name: paper_from_base(row, metric) if metric == "bleu" else row.perplexity / base.perplexity
-        for name, row in paper.TABLE_3.items()
-        if name != "base"
-    }
-    return {name: Mark(height) for name, height in heights.items()}
-
-
-def _at_base(metric: Metric) -> float:
-    return 0.0 if metric == "bleu" else 1.0
+    return {name: Mark(paper_from_base(row, metric)) for name, row in paper.TABLE_3.items() if name != "base"}
 
 
 def _draw(axis: Axes, names: Sequence[str], ours: Mapping[str, Mark], theirs: Mapping[str, Mark]) -> None:

@@ -16,9 +16,11 @@ from transformer_jax.config import Experiment
 from transformer_jax.metrics.significance import (
     Difference,
     Interval,
+    Ratio,
+    geometric_mean_interval,
     mean_interval,
     paired_bleu_difference,
-    unpaired_difference,
+    unpaired_ratio,
 )
 
 
@@ -33,10 +35,10 @@ class RowSummary:
     parameters: int  # of our model at this scale, embeddings included
     embedding_parameters: int  # thereof in embedding and position tables
     steps: int
-    perplexity: Interval | None  # per piece, dev
+    perplexity: Interval | None  # per piece, dev; the geometric mean
     bleu: Interval | None  # dev
     bleu_from_base: Difference | None  # None for the base row itself, and where base has no finished run
-    perplexity_from_base: Difference | None
+    perplexity_ratio_to_base: Ratio | None  # of geometric means; None likewise
     target_tokens: float | None  # a run, trained on
     seconds: float | None  # a run, wall time of training and scoring
     flops: float | None  # a run's training, counted (not measured): see transformer_jax.analysis.cost
@@ -109,13 +111,7 @@ def _row(name: str, seeds: int, runs: RunList, scored: dict[str, _Scored], base:
     done = [scored[run] for run in own.values() if run in scored]
     by_name = {run.name: run for run in runs.runs}
     experiment = by_name[own[1]].experiment
-    perplexities = [run.entry["perplexity_per_piece"] for run in done]
-    from_base: tuple[Difference | None, Difference | None] = None, None
-    if done and base and name != "base":
-        from_base = (
-            paired_bleu_difference(_stacked(done), _stacked(base)),
-            unpaired_difference(perplexities, [run.entry["perplexity_per_piece"] for run in base]),
-        )
+    compared = bool(done and base and name != "base")
     return RowSummary(
         name=name,
         paper=paper.TABLE_3[name],
@@ -123,10 +119,10 @@ def _row(name: str, seeds: int, runs: RunList, scored: dict[str, _Scored], base:
         unfinished={seed: runs.state(by_name[run]).detail for seed, run in own.items() if run not in scored},
         **_sizes(experiment),
         steps=experiment.training.num_steps,
-        perplexity=mean_interval(perplexities) if done else None,
+        perplexity=geometric_mean_interval(_perplexities(done)) if done else None,
         bleu=mean_interval([run.bleu for run in done]) if done else None,
-        bleu_from_base=from_base[0],
-        perplexity_from_base=from_base[1],
+        bleu_from_base=paired_bleu_difference(_stacked(done), _stacked(base)) if compared else None,
+        perplexity_ratio_to_base=unpaired_ratio(_perplexities(done), _perplexities(base)) if compared else None,
         target_tokens=_mean(run.entry["training"]["target_tokens"] for run in done),
         seconds=_mean(run.entry["training"]["seconds"] + run.entry["seconds"] for run in done),
         flops=_mean(run.entry["training"]["flops"] for run in done),
@@ -135,6 +131,10 @@ def _row(name: str, seeds: int, runs: RunList, scored: dict[str, _Scored], base:
 
 def _stacked(runs: Sequence[_Scored]) -> np.ndarray:
     return np.stack([run.statistics for run in runs])
+
+
+def _perplexities(runs: Sequence[_Scored]) -> list[float]:
+    return [run.entry["perplexity_per_piece"] for run in runs]
 
 
 def _mean(values: Iterable[float]) -> float | None:

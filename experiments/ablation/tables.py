@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from experiments import paper
 from experiments.ablation.summary import RowSummary, TableSummary
 from experiments.markdown import compact_table
-from transformer_jax.metrics.significance import Difference, Interval
+from transformer_jax.metrics.significance import Comparison, Interval
 
 Metric = Literal["bleu", "perplexity"]
 DIGITS: dict[Metric, int] = {"bleu": 2, "perplexity": 3}
@@ -80,20 +80,31 @@ def interval_text(interval: Interval | None, digits: int) -> str:
     return f"{interval.mean:.{digits}f}{bounds}"
 
 
-def difference_text(difference: Difference | None, digits: int) -> str:
-    """ "-0.90 [-1.31, -0.49] p 0.002", as far as it is known."""
-    if difference is None:
+def comparison_text(ours: Comparison | None, metric: Metric) -> str:
+    """ "-0.90 [-1.31, -0.49] p 0.002" for BLEU, "×1.090 [×1.020, ×1.165] p 0.021" for perplexity, as far as known."""
+    if ours is None:
         return ""
-    signed = f"+z.{digits}f"
-    low, high, p_value = difference.low, difference.high, difference.p_value
-    bounds = "" if low is None or high is None else f" [{low:{signed}}, {high:{signed}}]"
+    low, high, p_value = ours.low, ours.high, ours.p_value
+    bounds = "" if low is None or high is None else f" [{distance_text(low, metric)}, {distance_text(high, metric)}]"
     chance = "" if p_value is None else " p < 0.001" if p_value < 0.0005 else f" p {p_value:.3f}"
-    return f"{difference.value:{signed}}{bounds}{chance}"
+    return f"{distance_text(ours.value, metric)}{bounds}{chance}"
+
+
+def distance_text(value: float, metric: Metric, digits: int | None = None) -> str:
+    """ "-0.90" for BLEU, a difference; "×1.090" for perplexity, a ratio."""
+    digits = DIGITS[metric] if digits is None else digits
+    return f"{value:+z.{digits}f}" if metric == "bleu" else f"×{value:.{digits}f}"
+
+
+def from_base(row: RowSummary, metric: Metric) -> Comparison | None:
+    """How far ours is from base: BLEU's difference, perplexity's ratio."""
+    return row.bleu_from_base if metric == "bleu" else row.perplexity_ratio_to_base
 
 
 def paper_from_base(row: paper.Row, metric: Metric) -> float:
-    """The paper's difference to its base, rounded to the digits that it prints."""
-    return round(getattr(row, metric) - getattr(paper.TABLE_3["base"], metric), {"bleu": 1, "perplexity": 2}[metric])
+    """The same of the paper's figures; BLEU is rounded to the digit that it prints."""
+    base = paper.TABLE_3["base"]
+    return round(row.bleu - base.bleu, 1) if metric == "bleu" else row.perplexity / base.perplexity
 
 
 def missing(rows: Iterable[RowSummary]) -> list[str]:
@@ -135,8 +146,8 @@ def _quality(rows: list[RowSummary], symbols: dict[str, str] | None = None) -> _
             interval_text(row.perplexity, DIGITS["perplexity"]),
             f"{row.paper.bleu:.1f}",
             interval_text(row.bleu, DIGITS["bleu"]),
-            "" if is_base else f"{paper_from_base(row.paper, 'bleu'):+z.1f}",
-            difference_text(row.bleu_from_base, DIGITS["bleu"]) + marked,
+            "" if is_base else distance_text(paper_from_base(row.paper, "bleu"), "bleu", 1),
+            comparison_text(row.bleu_from_base, "bleu") + marked,
         ]
 
     return _grid([*head, "BLEU from base, paper", "BLEU from base, ours"], rows, cells)
@@ -177,9 +188,10 @@ def _notes(summary: TableSummary) -> list[str]:
     return [
         "The cells are the paper's own values; a blank one is base's: "
         f"{_changes(paper.TABLE_3['base'])}. Ours may be narrower and shorter: the second table has their sizes.",
-        "PPL (per piece) and BLEU are means over seeds. In brackets, 95 % intervals: of a mean, Student's t over seeds "
-        "(none for one); of BLEU from base, paired bootstrap over sentences plus the variance between seeds. p is "
-        "two-sided, and not corrected for the number of rows. Blank: not run, or not printed in the paper.",
+        "BLEU is the mean over seeds; PPL (per piece) the geometric mean, which is exp of the mean loss. In brackets, "
+        "95 % intervals: of a mean, Student's t over seeds (none for one), for PPL of the loss, then exp; of BLEU from "
+        "base, paired bootstrap over sentences plus the variance between seeds. p is two-sided, and not corrected for "
+        "the number of rows. Blank: not run, or not printed in the paper.",
         *([f"{_ONE_SEED} One seed, of the row or of base: noise between seeds is not counted."] if one_seed else []),
         f"Scored: {summary.corpus}; {summary.signature}. The paper's: newstest2013, English-German.",
         f"Wall time is of training and scoring: {_clock(seconds)} in all {runs:,} runs, one after another. FLOPs are "

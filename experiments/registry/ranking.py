@@ -8,15 +8,16 @@ from typing import Any
 from experiments.gin_bindings import load_experiment, to_gin
 from experiments.registry.records import CONFIG, HIGHER_IS_BETTER, PLACES, SEED, RegistryError, RunRecord, same_setting
 from experiments.registry.tables import Table, differing
-from transformer_jax.metrics.significance import Interval, mean_interval
+from transformer_jax.metrics.significance import Interval, geometric_mean_interval, mean_interval
 
+_PERPLEXITY = "perplexity_per_piece"
 _MOST_LISTED = 5  # paths in a note
 # Numbers can be compared where these are equal, in the results or among the settings.
 _SAME = {
     "bleu": ("corpus_sha256", "bleu.signature"),
     "chrf": ("corpus_sha256", "chrf.signature"),
     "exact_match_percent": ("corpus_sha256",),
-    "perplexity_per_piece": ("corpus_sha256", "vocabulary_sha256"),
+    _PERPLEXITY: ("corpus_sha256", "vocabulary_sha256"),
     "loss": ("Data.dev", "Data.train", "Data.vocab_size"),
 }
 
@@ -28,7 +29,7 @@ class Repeated:
     records: tuple[RunRecord, ...]  # with the metric: one a seed, in the seeds' order
     unscored: tuple[RunRecord, ...]  # without it
     copies: tuple[RunRecord, ...]  # of a seed that is there already: it must not count twice
-    interval: Interval  # of the metric, over `records`
+    interval: Interval  # of the metric, over `records`; a perplexity's mean is geometric
 
 
 def ranking(records: Sequence[RunRecord], metric: str, split: str) -> list[Repeated]:
@@ -75,8 +76,13 @@ def _repeated(group: list[RunRecord], metric: str, split: str) -> Repeated | Non
         records,
         unscored=tuple(record for record in group if record not in with_metric),
         copies=tuple(record for record in with_metric if record not in records),
-        interval=mean_interval(values),
+        interval=over_seeds(metric, values),
     )
+
+
+def over_seeds(metric: str, values: Sequence[float]) -> Interval:
+    """The mean of a metric's values, a seed each, and its interval; of perplexities the geometric mean."""
+    return geometric_mean_interval(values) if metric == _PERPLEXITY else mean_interval(values)
 
 
 def ranking_table(repeated: Sequence[Repeated], metric: str, split: str) -> Table:
@@ -107,8 +113,10 @@ def notes(repeated: Sequence[Repeated], records: Sequence[RunRecord], metric: st
     ranked = [record.path for each in repeated for record in (*each.records, *each.unscored, *each.copies)]
     copies = [record.path for each in repeated for record in each.copies]
     others = [record.path for record in records if record.path not in ranked]
+    kind, of = ("geometric means", " of the logarithms") if metric == _PERPLEXITY else ("means", "")
     return [
-        f"{metric} on {split}, {better} is better: means over seeds, with 95 % intervals (Student's t) from two seeds.",
+        f"{metric} on {split}, {better} is better: {kind} over seeds, with 95 % intervals (Student's t{of}) "
+        "from two seeds.",
         *([f"Not counted, of a seed that is there already: {_listed(copies)}."] if copies else []),
         *([f"Not ranked, without {metric} on {split}: {_listed(others)}."] if others else []),
         *(f"WARNING: not comparable: {line}" for line in incomparable(repeated, metric, split)),

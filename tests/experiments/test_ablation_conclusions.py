@@ -3,25 +3,24 @@
 import math
 import random
 import re
-from dataclasses import replace
 
 import pytest
-from row_summaries import difference, finished, not_run, random_row, table, whole_table
+from row_summaries import difference, finished, not_run, random_row, ratio, table, whole_table
 
 from experiments import paper
 from experiments.ablation.conclusions import CLAIMS, Claim, conclusions, render
-from transformer_jax.metrics.significance import Difference
+from transformer_jax.metrics.significance import Comparison
 
 NOISE, UNSAID = "cannot be told apart from noise", "nothing can be said: no interval"
 ONE_SEED = " on these sentences; one seed"
 
 
-def judged(row: str, metric: str, ours: Difference | None) -> tuple[str, str]:
+def judged(row: str, metric: str, ours: Comparison | None) -> tuple[str, str]:
     """Verdict and evidence on the claim of a row on a metric, where all else is unknown."""
-    differences = {"bleu_from_base": None, "perplexity_from_base": None} | {f"{metric}_from_base": ours}
+    summary = finished(row, *((ours, None) if metric == "bleu" else (None, ours)))
     (verdict,) = [
         verdict
-        for verdict in conclusions(table(random_row("base", 1), finished(row, **differences)))
+        for verdict in conclusions(table(random_row("base", 1), summary))
         if (verdict.claim.row, verdict.claim.metric) == (row, metric)
     ]
     return verdict.verdict, verdict.evidence
@@ -64,31 +63,46 @@ def test_the_words_name_the_rows_value_and_bases(claim):
 
 
 @pytest.mark.parametrize(
-    ("row", "metric", "value", "half_width", "verdict"),
+    ("row", "value", "half_width", "verdict"),
     [
-        ("A_h_1", "bleu", -0.9, 0.5, "holds"),
-        ("A_h_1", "bleu", 0.9, 0.5, "contradicted"),
-        ("A_h_1", "bleu", -0.5, 0.5, NOISE),  # an interval that ends at 0 holds it
-        ("A_h_1", "bleu", 0.3, 0.5, NOISE),
-        ("A_h_1", "bleu", 0.0, 0.0, NOISE),
-        ("A_h_1", "bleu", -0.9, None, UNSAID),
-        ("A_h_1", "bleu", -0.9, math.inf, UNSAID),
-        ("A_h_1", "perplexity", 0.25, 0.125, "holds"),
-        ("A_h_1", "perplexity", -0.25, 0.125, "contradicted"),
-        ("big", "bleu", 0.9, 0.5, "holds"),
-        ("big", "perplexity", -0.9, 0.5, "holds"),
-        ("D_eps_ls_0.0", "bleu", -0.5, 0.25, "holds"),
-        ("D_eps_ls_0.0", "perplexity", -0.5, 0.25, "holds"),
-        ("D_eps_ls_0.0", "perplexity", 0.5, 0.25, "contradicted"),
-        ("E_learned_positions", "bleu", -0.125, 0.25, "no difference seen (interval -0.38 to +0.12)"),
-        ("E_learned_positions", "perplexity", 0.125, 0.25, "no difference seen (interval -0.125 to +0.375)"),
-        ("E_learned_positions", "bleu", 0.5, 0.25, "a difference was seen"),
-        ("E_learned_positions", "bleu", -0.5, 0.25, "a difference was seen"),
-        ("E_learned_positions", "bleu", 0.0, None, UNSAID),
+        ("A_h_1", -0.9, 0.5, "holds"),
+        ("A_h_1", 0.9, 0.5, "contradicted"),
+        ("A_h_1", -0.5, 0.5, NOISE),  # an interval that ends at 0 holds it
+        ("A_h_1", 0.3, 0.5, NOISE),
+        ("A_h_1", 0.0, 0.0, NOISE),
+        ("A_h_1", -0.9, None, UNSAID),
+        ("A_h_1", -0.9, math.inf, UNSAID),
+        ("big", 0.9, 0.5, "holds"),
+        ("D_eps_ls_0.0", -0.5, 0.25, "holds"),
+        ("E_learned_positions", -0.125, 0.25, "no difference seen (interval -0.38 to +0.12)"),
+        ("E_learned_positions", 0.5, 0.25, "a difference was seen"),
+        ("E_learned_positions", -0.5, 0.25, "a difference was seen"),
+        ("E_learned_positions", 0.0, None, UNSAID),
     ],
 )
-def test_verdicts_by_hand(row, metric, value, half_width, verdict):
-    assert judged(row, metric, difference(value, half_width))[0] == verdict
+def test_verdicts_on_bleu_by_hand(row, value, half_width, verdict):
+    assert judged(row, "bleu", difference(value, half_width))[0] == verdict
+
+
+@pytest.mark.parametrize(
+    ("row", "value", "factor", "verdict"),
+    [
+        ("A_h_1", 1.25, 1.125, "holds"),
+        ("A_h_1", 0.75, 1.125, "contradicted"),  # above 0, below 1
+        ("A_h_1", 1.25, 1.25, NOISE),  # an interval that ends at 1 holds it
+        ("A_h_1", 0.5, 3.0, NOISE),
+        ("A_h_1", 1.0, 1.0, NOISE),
+        ("A_h_1", 1.25, None, UNSAID),
+        ("A_h_1", 1.25, math.inf, UNSAID),
+        ("big", 0.5, 1.5, "holds"),
+        ("D_eps_ls_0.0", 0.5, 1.5, "holds"),
+        ("D_eps_ls_0.0", 2.0, 1.5, "contradicted"),
+        ("E_learned_positions", 1.125, 1.25, "no difference seen (interval ×0.900 to ×1.406)"),
+        ("E_learned_positions", 0.5, 1.25, "a difference was seen"),
+    ],
+)
+def test_verdicts_on_perplexity_by_hand(row, value, factor, verdict):
+    assert judged(row, "perplexity", ratio(value, factor))[0] == verdict
 
 
 @pytest.mark.parametrize(
@@ -109,13 +123,16 @@ def test_one_seed_says_less(row, value, verdict):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_swapping_the_sign_swaps_holds_and_contradicted(seed):
+def test_the_opposite_swaps_holds_and_contradicted(seed):
     numbers = random.Random(seed)
     claim = numbers.choice([claim for claim in CLAIMS if claim.expected != "same"])
-    ours = difference(numbers.gauss(0, 1), abs(numbers.gauss(0, 1)), seeds_counted=numbers.random() < 0.5)
-    swapped = replace(ours, value=-ours.value, low=-ours.high, high=-ours.low)
-    first, second = (judged(claim.row, claim.metric, each)[0].partition(" on ")[0] for each in (ours, swapped))
-    assert {first, second} in ({"holds", "contradicted"}, {NOISE})
+    log, half_width, seeds_counted = numbers.gauss(0, 1), abs(numbers.gauss(0, 1)), numbers.random() < 0.5
+    if claim.metric == "bleu":
+        both = [difference(value, half_width, seeds_counted=seeds_counted) for value in (log, -log)]
+    else:
+        both = [ratio(math.exp(value), math.exp(half_width), seeds_counted=seeds_counted) for value in (log, -log)]
+    first, second = (judged(claim.row, claim.metric, each)[0].partition(" on ")[0] for each in both)
+    assert {first, second} == ({"holds", "contradicted"} if abs(log) > half_width else {NOISE})
 
 
 def test_what_was_not_run_is_said():
@@ -129,10 +146,11 @@ def test_what_was_not_run_is_said():
 
 
 def test_base_may_have_been_run_without_being_asked_for():
-    row = finished("A_h_1", difference(-0.9, 0.5), difference(0.25, 0.125))
-    verdict = conclusions(table(row))[0]
-    assert verdict.claim == Claim("one head is worse than 8", "A_h_1", "bleu", "lower", "6.2")
-    assert (verdict.verdict, verdict.evidence) == ("holds", "-0.90 [-1.40, -0.40] p 0.021; seeds: 3")
+    row = finished("A_h_1", difference(-0.9, 0.5), ratio(1.25, 1.25))
+    bleu, perplexity, *_ = conclusions(table(row))
+    assert bleu.claim == Claim("one head is worse than 8", "A_h_1", "bleu", "lower", "6.2")
+    assert (bleu.verdict, bleu.evidence) == ("holds", "-0.90 [-1.40, -0.40] p 0.021; seeds: 3")
+    assert (perplexity.verdict, perplexity.evidence) == (NOISE, "×1.250 [×1.000, ×1.562] p 0.346; seeds: 3")
 
 
 def test_a_line_for_each_claim_and_a_tally_that_adds_up():
@@ -142,6 +160,7 @@ def test_a_line_for_each_claim_and_a_tally_that_adds_up():
     assert [line[-1].removesuffix(" |") for line in lines] == [verdict.verdict for verdict in verdicts]
     assert {len(line) for line in lines} == {7}
     assert lines[0][:5] == ["| one head is worse than 8", "6.2", "A_h_1", "BLEU", "25.8, 24.9 (-0.9)"]
+    assert lines[1][:5] == ["| one head is worse than 8", "6.2", "A_h_1", "PPL", "4.92, 5.29 (×1.08)"]
     tally = re.search(r"\nOf 29 statements, (.*)\.\n", text)[1]
     counts = dict(part.rsplit(": ", 1) for part in tally.split(", "))
     assert sum(map(int, counts.values())) == 29

@@ -13,10 +13,10 @@ def test_csv_parses_back_to_the_exact_values():
     lines = csv.DictReader(io.StringIO(csv_table.csv_text(mixed)))
     for row, line in zip(mixed.rows, lines, strict=True):
         for name, value, fields in (
-            ("perplexity_per_piece", row.perplexity, "mean low high"),
+            ("perplexity_per_piece", row.perplexity, "low high"),
             ("bleu", row.bleu, "mean low high"),
             ("bleu_from_base", row.bleu_from_base, "value low high p_value seeds_counted"),
-            ("perplexity_from_base", row.perplexity_from_base, "value low high p_value seeds_counted"),
+            ("perplexity_ratio_to_base", row.perplexity_ratio_to_base, "value low high p_value seeds_counted"),
         ):
             for field in fields.split():
                 expected = None if value is None else getattr(value, field)
@@ -24,6 +24,8 @@ def test_csv_parses_back_to_the_exact_values():
         assert [int(seed) for seed in line["seeds_finished"].split()] == row.seeds
         assert line["seeds_unfinished"] == "; ".join(f"{seed}: {why}" for seed, why in row.unfinished.items())
         for column, expected in (
+            ("perplexity_per_piece_geometric_mean", row.perplexity and row.perplexity.mean),
+            ("perplexity_ratio_to_base_paper", None if row.name == "base" else row.paper.perplexity / 4.92),
             ("target_tokens_per_run", row.target_tokens),
             ("wall_seconds_per_run", row.seconds),
             ("training_flops_per_run", row.flops),

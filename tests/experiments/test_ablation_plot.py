@@ -1,13 +1,15 @@
 """The picture of Table 3 shows the numbers, where they belong."""
 
+import math
 import struct
 
 import pytest
 from matplotlib.axes import Axes
-from row_summaries import difference, finished, interval, not_run, random_row, table, whole_table
+from row_summaries import difference, finished, not_run, random_row, ratio, table, whole_table
 
 from experiments import paper
 from experiments.ablation.plot import BASE, OURS, PAPERS, Mark, figure, our_marks, paper_marks, plot, title
+from transformer_jax.metrics.significance import Ratio
 
 GROUPS = ["A", "B", "C", "D", "E", "big"]
 ROWS = [[name for name, row in paper.TABLE_3.items() if row.group == group] for group in GROUPS]
@@ -69,12 +71,26 @@ def test_rows_are_named_below(whole):
 
 
 def test_ratios_by_hand():
-    """Base 4, a row of 5: a quarter more, and so with the ends."""
-    row = finished("A_h_1", difference(-2.0, 0.5), difference(1.0, 0.5), perplexity=interval(5.0, 0.25))
-    assert our_marks([row], "perplexity") == {"A_h_1": Mark(1.25, 1.125, 1.375, True)}
+    """Perplexity a quarter more than base's, and within a factor of two."""
+    row = finished("A_h_1", difference(-2.0, 0.5), ratio(1.25, 2.0))
+    assert our_marks([row], "perplexity") == {"A_h_1": Mark(1.25, 0.625, 2.5, True)}
     assert our_marks([row], "bleu") == {"A_h_1": Mark(-2.0, -2.5, -1.5, True)}
     assert paper_marks("perplexity")["A_h_1"].value == 5.29 / 4.92
     assert paper_marks("bleu")["A_h_1"].value == -0.9
+
+
+@pytest.mark.parametrize("value", [math.inf, math.nan])
+def test_a_ratio_that_has_no_place_has_no_mark(value):
+    assert our_marks([finished("A_h_1", None, Ratio(value, None, None, None, True))], "perplexity") == {}
+
+
+def test_an_endless_interval_spoils_no_panel():
+    """As of two seeds, one of which has gone astray."""
+    _, axes = drawn(table(finished("A_h_1", None, Ratio(1.25, 0.0, math.inf, 0.5, True))))
+    axes[0].figure.draw_without_rendering()
+    assert [height for _, height in marks(axes[0], OURS)] == [1.25]
+    bottom, top = axes[0].get_ylim()
+    assert 0.5 < bottom < 1.25 < top < 2
 
 
 def test_a_row_that_was_not_run_leaves_the_papers_mark():
@@ -86,7 +102,7 @@ def test_a_row_that_was_not_run_leaves_the_papers_mark():
 
 
 def test_a_single_seed_is_marked():
-    row = finished("B_d_k_32", difference(-1.0, 0.5, seeds_counted=False), difference(0.1, None, seeds_counted=False))
+    row = finished("B_d_k_32", difference(-1.0, 0.5, seeds_counted=False), ratio(1.03, None, seeds_counted=False))
     bleu, perplexity = drawn(table(random_row("base", 1), random_row("B_d_k_16", 1), row))
     for axes in (bleu, perplexity):
         assert [[text.get_text() for text in axis.texts] for axis in axes] == [[], ["†"], [], [], [], []]
@@ -97,7 +113,7 @@ def test_a_single_seed_is_marked():
 @pytest.mark.parametrize("spread", [0.1, 3, 17])
 def test_every_mark_is_within_its_panel_and_ticks_are_plain_numbers(spread):
     summary = whole_table(2, spread=spread)
-    wide = finished("B_d_k_16", difference(-0.7, 80.0), difference(0.2, 90.0))
+    wide = finished("B_d_k_16", difference(-0.7, 80.0), ratio(1.06, 1e30))
     summary.rows[5] = wide  # an interval that would leave nothing of all others
     panels = drawn(summary)
     assert panels[0][0].get_yscale() == ("symlog" if spread > 2 else "linear")

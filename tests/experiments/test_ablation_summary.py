@@ -1,10 +1,12 @@
 """What runs come to: read from their files, over the seeds that are finished, compared with base."""
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from experiments.ablation.rows import RowError, row_names, row_runs
 from experiments.ablation.summary import summarise
@@ -13,7 +15,7 @@ from experiments.paper import TABLE_3
 from experiments.run_list import RunList
 from experiments.workdir import WorkdirError
 from transformer_jax.config import ConfigError
-from transformer_jax.metrics.significance import bleu
+from transformer_jax.metrics.significance import Ratio, bleu
 
 SCALE = str(Path(__file__).resolve().parents[2] / "gin_configs" / "scale" / "builtin_eighth.gin")
 NAMES = ["base", "A_h_1", "E_learned_positions"]
@@ -72,16 +74,31 @@ def test_a_row_is_the_mean_of_its_finished_seeds(listed):
     base, one_head, learned = summarise(NAMES, 2, listed.runs).rows
     assert (base.seeds, base.unfinished) == ([1, 2], {})
     assert base.bleu.mean == pytest.approx(sum(scores) / 2)
-    assert (base.perplexity.mean, base.perplexity.count) == (4.5, 2)
-    assert base.perplexity.low == pytest.approx(4.5 - 12.706 * 0.5, rel=1e-4), "Student's t, one degree of freedom"
+    assert (base.perplexity.mean, base.perplexity.count) == (pytest.approx(math.sqrt(4 * 5)), 2)
+    half_width = 12.7062 * math.log(5 / 4) / 2  # Student's t with one degree of freedom, of the loss
+    assert base.perplexity.low == pytest.approx(math.sqrt(4 * 5) / math.exp(half_width), rel=1e-4)
     assert (base.target_tokens, base.seconds, base.flops) == (1500, 97, 1.5e9)
-    assert (base.bleu_from_base, base.perplexity_from_base) == (None, None)
+    assert (base.bleu_from_base, base.perplexity_ratio_to_base) == (None, None)
     assert (one_head.seeds, one_head.unfinished) == ([2], {1: "not run"})
     assert one_head.bleu_from_base.value == pytest.approx(other - sum(scores) / 2)
     assert one_head.bleu_from_base.seeds_counted is False
-    assert one_head.perplexity_from_base.value == 1.5
+    assert one_head.perplexity_ratio_to_base == Ratio(one_head.perplexity_ratio_to_base.value, None, None, None, False)
+    assert one_head.perplexity_ratio_to_base.value == pytest.approx(6 / math.sqrt(4 * 5))
     assert learned.seeds == []
     assert (learned.bleu, learned.perplexity, learned.bleu_from_base, learned.seconds) == (None,) * 4
+    assert learned.perplexity_ratio_to_base is None
+
+
+def test_a_seed_that_lags_makes_no_perplexity_impossible(listed):
+    """Of 4 and 20 a mean of 12 would have an interval from below -89; and p is of the losses."""
+    for seed, (row, base) in enumerate([(4.0, 3.0), (20.0, 3.5)], 1):
+        listed.finish(f"A_h_1/seed_{seed}", row, seed)
+        listed.finish(f"base/seed_{seed}", base, seed)
+    _, row, _ = summarise(NAMES, 2, listed.runs).rows
+    assert 0 < row.perplexity.low < row.perplexity.mean < row.perplexity.high
+    welch = stats.ttest_ind(np.log([4.0, 20.0]), np.log([3.0, 3.5]), equal_var=False)
+    assert row.perplexity_ratio_to_base.p_value == pytest.approx(welch.pvalue)
+    assert 0 < row.perplexity_ratio_to_base.low < 1 < row.perplexity_ratio_to_base.high
 
 
 def test_base_is_compared_with_whether_or_not_it_is_shown(listed):

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 from matplotlib.mathtext import MathTextParser
-from row_summaries import difference, finished, interval, mixed_table, table, whole_table
+from row_summaries import difference, finished, interval, mixed_table, ratio, table, whole_table
 
 from experiments import paper
 from experiments.ablation import csv_table, tables
@@ -82,10 +82,10 @@ def test_every_number_is_one_of_the_summary_rounded(seed):
 
 
 def test_a_row_by_hand():
-    row = finished("A_h_1", difference(-0.9, 0.406), difference(0.1, 0.05), bleu=interval(42.304, 0.75))
+    row = finished("A_h_1", difference(-0.9, 0.406), ratio(1.03, 1.02), bleu=interval(42.304, 0.75))
     (quality,), (cost,) = read_markdown(tables.markdown(table(row)))
     assert list(quality.values()) == [
-        "(A)", "A_h_1", "h 1, d_k 512, d_v 512", "3/3", "5.29", "3.556 [3.494, 3.619]", "24.9", "42.30 [41.55, 43.05]",
+        "(A)", "A_h_1", "h 1, d_k 512, d_v 512", "3/3", "5.29", "3.560 [3.497, 3.622]", "24.9", "42.30 [41.55, 43.05]",
         "-0.9", "-0.90 [-1.31, -0.49] p 0.021",
     ]  # fmt: skip
     assert list(cost.values()) == [
@@ -153,13 +153,24 @@ def test_numbers_do_not_travel_without_their_origin(mixed):
     [(0.0, "p < 0.001"), (0.00049, "p < 0.001"), (0.0005, "p 0.001"), (0.0494, "p 0.049"), (1.0, "p 1.000")],
 )
 def test_p_values_are_never_nought(p_value, text):
-    assert tables.difference_text(replace(difference(0.125, 1.0), p_value=p_value), 2).endswith(f"] {text}")
+    assert tables.comparison_text(replace(difference(0.125, 1.0), p_value=p_value), "bleu").endswith(f"] {text}")
 
 
 def test_differences_have_a_sign_and_nought_has_one():
-    assert tables.difference_text(difference(-0.001, None), 2) == "+0.00"
-    assert tables.difference_text(difference(1.25, 2.5), 2) == "+1.25 [-1.25, +3.75] p 0.346"
-    assert tables.difference_text(None, 2) == tables.interval_text(None, 2) == ""
+    assert tables.comparison_text(difference(-0.001, None), "bleu") == "+0.00"
+    assert tables.comparison_text(difference(1.25, 2.5), "bleu") == "+1.25 [-1.25, +3.75] p 0.346"
+    assert tables.comparison_text(None, "bleu") == tables.interval_text(None, 2) == ""
+
+
+def test_ratios_are_marked_as_such():
+    assert tables.comparison_text(ratio(1.25, 2.0), "perplexity") == "×1.250 [×0.625, ×2.500] p 0.346"
+    assert tables.comparison_text(ratio(0.5, None), "perplexity") == "×0.500"
+
+
+def test_the_papers_distances_by_hand():
+    """Of base's 25.8 and 4.92."""
+    assert tables.paper_from_base(paper.TABLE_3["big"], "bleu") == 0.6
+    assert tables.paper_from_base(paper.TABLE_3["big"], "perplexity") == pytest.approx(0.8801, abs=5e-5)
 
 
 def test_latex_is_balanced_and_every_line_has_every_cell(mixed):

@@ -1,6 +1,7 @@
 """Like is ranked with like: seeds are one experiment, a seed counts once, and what cannot be compared is said."""
 
 import dataclasses
+import math
 import re
 from pathlib import Path
 
@@ -36,8 +37,28 @@ def test_seeds_are_one_with_a_mean_and_an_interval(folder):
 def test_of_the_perplexity_and_the_loss_the_lowest_is_the_best(folder):
     make_run(folder / "wider", steps=[10], dev=[3.0, 2.0], d_ff=128)
     records = read_runs([folder])
-    assert [each.interval.mean for each in ranking(records, "perplexity_per_piece", "dev")] == [79.0, 79.5]
+    wide, narrow = (each.interval.mean for each in ranking(records, "perplexity_per_piece", "dev"))
+    assert (wide, narrow) == (pytest.approx(math.sqrt(78 * 80)), pytest.approx(79.5))
     assert [each.interval.mean for each in ranking(records, "loss", "dev")] == [2.0, 2.25]
+
+
+def test_perplexities_are_ranked_as_their_losses_are(tmp_path):
+    """The mean of 2 and 32 is above 14, their geometric mean is 8; and the interval is that of the losses."""
+    for name, perplexities, d_ff in (("uneven", (2.0, 32.0), 64), ("even", (14.0, 14.0), 23)):
+        for seed, perplexity in enumerate(perplexities, 1):
+            loss = math.log(perplexity)
+            path = make_run(tmp_path / name / f"{seed}", steps=[10], dev=[loss], bleu=1.0, seed=seed, d_ff=d_ff)
+            change_entry(path, perplexity_per_piece=perplexity)
+    records = read_runs([tmp_path])
+    by_perplexity, by_loss = (ranking(records, metric, "dev") for metric in ("perplexity_per_piece", "loss"))
+    assert [each.records[0].path.parent.name for each in by_perplexity] == ["uneven", "even"]
+    assert by_perplexity[0].interval.mean == pytest.approx(8)
+    for one, other in zip(by_perplexity, by_loss, strict=True):
+        assert one.records == other.records
+        for end in ("mean", "low", "high"):
+            assert getattr(one.interval, end) == pytest.approx(math.exp(getattr(other.interval, end)))
+    assert "geometric means" in notes(by_perplexity, records, "perplexity_per_piece", "dev")[0]
+    assert ": means" in notes(by_loss, records, "loss", "dev")[0]
 
 
 def test_a_seed_counts_once(folder):

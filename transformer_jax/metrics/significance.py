@@ -12,12 +12,16 @@ df_k = infinity, so that it adds nothing below the line. Seeds never trained can
 a side the interval speaks of the sentences alone, and says so.
 
 What a seed does to a sentence by chance moves both parts and so counts twice: intervals err on the wide side.
+
+A perplexity is exp(loss), and it is losses that are averaged over seeds, given intervals and tested: means of
+perplexities are geometric, comparisons are ratios, and no interval reaches 0. A loss of a word instead of a piece is a
+constant times it, so that perplexities become powers of these; what is significant stays so.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int, Num
@@ -34,21 +38,35 @@ _CHUNK = 100  # resampled test sets at hand at a time
 class Interval:
     """A mean over seeds and its 95 % interval; without an interval where there is one seed only."""
 
-    mean: float
+    mean: float  # arithmetic, or geometric
     low: float | None
     high: float | None
     count: int  # seeds
 
 
 @dataclass(frozen=True)
-class Difference:
-    """Ours minus the other's, with its 95 % interval and two-sided p-value; all None where nothing can be said."""
+class Comparison:
+    """Ours against the other's, with its 95 % interval and two-sided p-value; all None where nothing can be said."""
 
     value: float
     low: float | None
     high: float | None
     p_value: float | None
     seeds_counted: bool  # False: the interval, if any, is that of these very seeds on other sentences
+
+    equality: ClassVar[float]  # the value where both sides are equal
+
+
+class Difference(Comparison):
+    """Ours minus the other's."""
+
+    equality = 0.0
+
+
+class Ratio(Comparison):
+    """Ours divided by the other's."""
+
+    equality = 1.0
 
 
 class _Part(NamedTuple):
@@ -96,6 +114,15 @@ def mean_interval(values: Sequence[float]) -> Interval:
     return Interval(mean, *_interval(mean, _seeds_part(values)), len(values))
 
 
+def geometric_mean_interval(values: Sequence[float]) -> Interval:
+    """The geometric mean over seeds, as of perplexities, and its interval: exp of the logarithms' mean and Student's.
+
+    Bounds are above 0, however few the seeds. Raises ValueError without a value, or for one that is not above 0.
+    """
+    logs = mean_interval(_logs(values))
+    return Interval(_exp(logs.mean), _exp_bound(logs.low), _exp_bound(logs.high), logs.count)
+
+
 def paired_bleu_difference(
     ours: Int[np.ndarray, "seeds sentences 10"],
     base: Int[np.ndarray, "other_seeds sentences 10"],
@@ -139,6 +166,31 @@ def unpaired_difference(ours: Sequence[float], base: Sequence[float]) -> Differe
     if min(len(ours), len(base)) < 2:
         return Difference(value, None, None, None, False)
     return _tested(value, [_seeds_part(ours), _seeds_part(base)], seeds_counted=True)
+
+
+def unpaired_ratio(ours: Sequence[float], base: Sequence[float]) -> Ratio:
+    """The ratio of geometric means over seeds, as of perplexities, by Welch's test of the logarithms.
+
+    Nothing but the value with one seed on a side. Raises ValueError without a value, or for one that is not above 0.
+    """
+    logs = unpaired_difference(_logs(ours), _logs(base))
+    return Ratio(_exp(logs.value), _exp_bound(logs.low), _exp_bound(logs.high), logs.p_value, logs.seeds_counted)
+
+
+def _logs(values: Sequence[float]) -> list[float]:
+    if any(value <= 0 for value in values):
+        raise ValueError(f"{values}: a geometric mean needs values above 0")
+    return [math.log(value) for value in values]
+
+
+def _exp(log: float) -> float:
+    """Infinity for what is too large: the interval of few seeds, of which one has gone astray, can be so wide."""
+    with np.errstate(over="ignore"):
+        return float(np.exp(log))
+
+
+def _exp_bound(log: float | None) -> float | None:
+    return None if log is None else _exp(log)
 
 
 def _mean(values: Sequence[float]) -> float:
