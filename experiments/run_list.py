@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 import jax
 
 from experiments import workdir as workdirs
+from experiments.added_settings import ADDED
 from experiments.execution import score_in, train_in
 from experiments.gin_bindings import resolved
 from experiments.lock import taken
@@ -79,7 +80,7 @@ class RunList:
             return None
         try:
             entry = json.loads(path.read_text(encoding="utf-8")).get(self.split)
-            theirs = entry and entry["settings"]
+            theirs = entry and {**ADDED, **entry["settings"]}
         except (ValueError, KeyError, AttributeError, TypeError) as error:
             raise WorkdirError(f"{path} is not a run's results: move it away and run it again") from error
         ours = json.loads(json.dumps(resolved(run.experiment)))

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from experiments.gin_bindings import load_experiment, resolved, to_gin
+from experiments.added_settings import ADDED
+from experiments.gin_bindings import Binding, build_experiment, load_bindings, resolved, to_gin
 from transformer_jax.config import Experiment
 from transformer_jax.data.vocabulary import Vocabulary
 from transformer_jax.errors import UserError
@@ -52,7 +53,7 @@ def claim(workdir: Path, experiment: Experiment, *, accept_changes: bool) -> lis
     path = workdir / "config.gin"
     changes = []
     if path.exists():
-        changes = differences(experiment, load_experiment([path]))
+        changes = differences(experiment, read_experiment(workdir, [], []))
         if changes and not accept_changes:
             listed = "; ".join(changes)
             raise WorkdirError(
@@ -73,7 +74,8 @@ def read_experiment(workdir: Path, gin_files: list[str], gin_params: list[str]) 
     path = workdir / "config.gin"
     if not path.exists():
         raise WorkdirError(f"{workdir} holds no run (it has no config.gin): train one there first")
-    return load_experiment([path, *gin_files], gin_params)
+    added = {name: Binding(name, value, str(path)) for name, value in ADDED.items()}
+    return build_experiment(added | load_bindings([path, *gin_files], gin_params))
 
 
 def note_launch(workdir: Path, launch: dict[str, Any]) -> None:

@@ -26,8 +26,9 @@ VALID = {
         "max_gradient_norm": None,
     },
     config.Training: {
-        "label_smoothing": 0.1, "num_steps": 11, "seed": 0, "log_every_steps": 2, "evaluate_every_steps": 5,
-        "patience": None, "checkpoint_every_steps": 5, "checkpoint_every_minutes": None, "keep_checkpoints": 3,
+        "label_smoothing": 0.1, "label_smoothing_over": "others", "num_steps": 11, "seed": 0, "log_every_steps": 2,
+        "evaluate_every_steps": 5, "patience": None, "checkpoint_every_steps": 5, "checkpoint_every_minutes": None,
+        "keep_checkpoints": 3,
     },
     config.Decoding: {
         "average_checkpoints": 3, "beam_size": 4, "length_penalty": 0.6, "length_penalty_offset": 5.0,
@@ -157,6 +158,8 @@ def test_choices():
     kinds = "'sinusoidal', 'sines_then_cosines', 'learned'"
     assert message_of(config.Model, positions="rotary") == f"must be one of {kinds}"
     assert message_of(config.Model, compute_dtype="float16") == "must be one of 'float32', 'bfloat16'"
+    kinds = "'others', 'all', 'others_but_pad', 'all_but_pad'"
+    assert message_of(config.Training, label_smoothing_over="none") == f"must be one of {kinds}"
 
 
 def test_sinusoids_come_in_pairs_and_learned_positions_do_not():

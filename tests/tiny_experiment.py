@@ -29,8 +29,9 @@ def tiny_experiment(**changes) -> config.Experiment:
             beta1=0.9, beta2=0.98, epsilon=1e-9, warmup_steps=5, learning_rate_scale=1.0, max_gradient_norm=None
         ),
         config.Training(
-            label_smoothing=0.1, num_steps=10, seed=3, log_every_steps=2, evaluate_every_steps=100, patience=None,
-            checkpoint_every_steps=100, checkpoint_every_minutes=None, keep_checkpoints=3,
+            label_smoothing=0.1, label_smoothing_over="others", num_steps=10, seed=3, log_every_steps=2,
+            evaluate_every_steps=100, patience=None, checkpoint_every_steps=100, checkpoint_every_minutes=None,
+            keep_checkpoints=3,
         ),
         config.Decoding(
             average_checkpoints=3, beam_size=2, length_penalty=0.6, length_penalty_offset=5.0, max_extra_length=5,

@@ -15,6 +15,7 @@ from transformer_jax.errors import UserError
 
 Positions = typing.Literal["sinusoidal", "sines_then_cosines", "learned"]
 ComputeDtype = typing.Literal["float32", "bfloat16"]
+SmoothingOver = typing.Literal["others", "all", "others_but_pad", "all_but_pad"]
 # One path of tab-separated pairs, "tfds:builder/config:split", "builtin:split", or two paths (source, target).
 CorpusSource = str | tuple[str, ...]
 
@@ -59,7 +60,7 @@ def _type_name(annotation: Any) -> str:
 
 
 @dataclass(frozen=True)
-class _Checked:
+class Checked:
     """Checks every field's type on construction: gin hands over whatever was written in the file."""
 
     def __post_init__(self) -> None:
@@ -90,7 +91,7 @@ class _Checked:
 
 
 @dataclass(frozen=True)
-class Model(_Checked):
+class Model(Checked):
     """The architecture, section 3. The first six fields stand in Table 3's column order."""
 
     num_layers: int  # N, of the encoder and of the decoder
@@ -115,13 +116,12 @@ class Model(_Checked):
         self.require_at_least(1, "num_layers", "d_model", "d_ff", "num_heads", "d_k", "d_v", "max_length")
         self.require_rate("dropout_rate", "attention_dropout_rate", "feed_forward_dropout_rate")
         self.require_positive("layer_norm_epsilon")
-        self.require(
-            self.positions == "learned" or self.d_model % 2 == 0, "d_model", "must be even: sinusoids come in pairs"
-        )
+        even = self.positions == "learned" or self.d_model % 2 == 0
+        self.require(even, "d_model", "must be even: sinusoids come in pairs")
 
 
 @dataclass(frozen=True)
-class Data(_Checked):
+class Data(Checked):
     """Which sentence pairs, and how they become ids, section 5.1."""
 
     source_language: str
@@ -147,7 +147,7 @@ class Data(_Checked):
 
 
 @dataclass(frozen=True)
-class Batching(_Checked):
+class Batching(Checked):
     """How pairs are batched, section 5.1."""
 
     tokens_per_batch: int  # positions of the longer side in one update, padding included, over all devices
@@ -160,7 +160,7 @@ class Batching(_Checked):
 
 
 @dataclass(frozen=True)
-class Optimizer(_Checked):
+class Optimizer(Checked):
     """Adam and the learning rate, section 5.3."""
 
     beta1: float
@@ -178,10 +178,11 @@ class Optimizer(_Checked):
 
 
 @dataclass(frozen=True)
-class Training(_Checked):
+class Training(Checked):
     """How long, on what loss, and what is kept, sections 5.2 to 5.4."""
 
     label_smoothing: float  # eps_ls
+    label_smoothing_over: SmoothingOver  # the ids that share eps_ls: with the right one or not, with the pad id or not
     num_steps: int  # train steps
     seed: int
     log_every_steps: int
@@ -201,7 +202,7 @@ class Training(_Checked):
 
 
 @dataclass(frozen=True)
-class Decoding(_Checked):
+class Decoding(Checked):
     """Beam search, section 6.1."""
 
     average_checkpoints: int  # weights are the mean of the newest so many checkpoints; 1: the newest alone
@@ -218,7 +219,7 @@ class Decoding(_Checked):
 
 
 @dataclass(frozen=True)
-class Scoring(_Checked):
+class Scoring(Checked):
     """How translations are scored, section 6.1."""
 
     bleu_tokenizer: str  # sacreBLEU's name; "none" for references that are tokenised already

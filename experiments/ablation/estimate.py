@@ -80,7 +80,7 @@ def _flops_per_position(experiment: Experiment) -> float:
 def _probe(experiment: Experiment) -> tuple[float, int]:
     """(operations a second, updates timed) of batches of random ids that the devices take at once; reads no data."""
     model, optimizer = Transformer(experiment.model, experiment.data.vocab_size), make_optimizer(experiment)
-    one_device = make_train_step(model, optimizer, label_smoothing=experiment.training.label_smoothing)
+    one_device = make_train_step(model, optimizer, experiment.training)
     step = parallel.on_all_devices(one_device, donate_state=True, num_shared=1)
     at_once = experiment.batching.tokens_per_device * parallel.num_devices()
     rows = max(min(at_once, experiment.batching.tokens_per_batch) // _LENGTH, 1)

@@ -15,6 +15,7 @@ from transformer_jax import config
 from transformer_jax.analysis.cost import forward_flops, training_flops
 from transformer_jax.data.batching import Batch
 from transformer_jax.model.transformer import Transformer
+from transformer_jax.training.loss import smoothed_target
 from transformer_jax.training.step import batch_sums, initial_params
 
 VOCAB_SIZE, ROWS, SOURCE, TARGET = 41, 2, 17, 13
@@ -84,7 +85,9 @@ def test_training_is_what_the_gradient_multiplies(small_model: config.Model, cha
     transformer, rows, target = Transformer(model, VOCAB_SIZE), 64, 16
 
     def loss(params: Any, batch: Batch, key: jax.Array) -> jax.Array:
-        return batch_sums(transformer, params, batch, label_smoothing=0.1, dropout_key=key).loss
+        return batch_sums(
+            transformer, params, batch, smoothed=smoothed_target("others", 0.1, VOCAB_SIZE), dropout_key=key
+        ).loss
 
     batch = Batch(ids(rows, SOURCE), ids(rows, target))
     jaxpr = program(jax.grad(loss), shapes_of_params(transformer), batch, jax.random.key(0))

@@ -10,7 +10,7 @@ import pytest
 
 from transformer_jax.data.batching import Batch
 from transformer_jax.model.transformer import Transformer
-from transformer_jax.training.loss import Sums, chunked_cross_entropy
+from transformer_jax.training.loss import Sums, chunked_cross_entropy, smoothed_target
 
 TIGHT = Batch(np.array([[7, 11, 5, 29, 2], [3, 36, 2, 0, 0]], np.int32), np.array([[13, 4, 2], [31, 8, 2]], np.int32))
 
@@ -25,7 +25,7 @@ def padded(batch: Batch, rows: int, source_columns: int, target_columns: int) ->
 def outputs_sums_gradient(model: Transformer, variables: Any, batch: Batch) -> tuple[jax.Array, Sums, Any]:
     def loss(params):
         outputs, table = model.apply({"params": params}, *batch, deterministic=True, method="outputs")
-        sums = chunked_cross_entropy(outputs, table, batch.target, 0.1)
+        sums = chunked_cross_entropy(outputs, table, batch.target, smoothed_target("others", 0.1, table.shape[0]))
         return sums.loss, (outputs, sums)
 
     (_, (outputs, sums)), gradient = jax.value_and_grad(loss, has_aux=True)(variables["params"])

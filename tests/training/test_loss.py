@@ -2,6 +2,7 @@
 
 import math
 from functools import partial
+from typing import get_args
 
 import jax
 import jax.numpy as jnp
@@ -9,10 +10,13 @@ import numpy as np
 import numpy_oracle as oracle
 import pytest
 
-from transformer_jax.training.loss import chunked_cross_entropy, label_smoothed_cross_entropy
+from transformer_jax.config import SmoothingOver
+from transformer_jax.training.loss import chunked_cross_entropy, label_smoothed_cross_entropy, smoothed_target
 
 pytestmark = pytest.mark.usefixtures("quick_to_compile")
 WIDTH, VOCAB = 5, 23
+OVER = get_args(SmoothingOver)
+USUAL = smoothed_target("others", 0.1, VOCAB)
 
 
 def normal(seed: int, *shape: int) -> jax.Array:
@@ -27,14 +31,69 @@ def some_targets(seed: int, *shape: int, padded: float = 0.3) -> jax.Array:
 def test_three_classes_by_hand():
     """p = (1/2, 1/4, 1/4), target 1, q = (0.1, 0.8, 0.1): the loss is 0.1 ln 2 + 0.8 ln 4 + 0.1 ln 4 = 1.9 ln 2."""
     logits = jnp.log(jnp.array([[[0.5, 0.25, 0.25]]])) + 7.0
-    sums = label_smoothed_cross_entropy(logits, jnp.array([[1]]), 0.2)
+    sums = label_smoothed_cross_entropy(logits, jnp.array([[1]]), smoothed_target("others", 0.2, 3))
     np.testing.assert_allclose(sums, (1.9 * math.log(2), 2 * math.log(2), 1.0), rtol=1e-6)
+
+
+FIVE_WORDS = {
+    "others": ([0.15, 0.15, 0.4, 0.15, 0.15], 2.85),
+    "all": ([0.12, 0.12, 0.52, 0.12, 0.12], 2.88),
+    "others_but_pad": ([0.0, 0.2, 0.4, 0.2, 0.2], 3.2),
+    "all_but_pad": ([0.0, 0.15, 0.55, 0.15, 0.15], 3.15),
+}
+
+
+@pytest.mark.parametrize("over", OVER)
+def test_five_words_by_hand(over):
+    """eps = 0.6, the pad id and four words, the second of which is right; -log2 p = (1, 2, 3, 4, 4).
+
+    The gradient of the loss by the logits is p - q.
+    """
+    q, bits = FIVE_WORDS[over]
+    p = jnp.array([1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 16])
+
+    def loss(logits):
+        return label_smoothed_cross_entropy(logits, jnp.array(2), smoothed_target(over, 0.6, 5)).loss
+
+    np.testing.assert_allclose(loss(jnp.log(p) + 7.0), bits * math.log(2), rtol=1e-6)
+    np.testing.assert_allclose(jax.grad(loss)(jnp.log(p) + 7.0), p - jnp.array(q), atol=1e-6)
+
+
+def written_out(over, target, smoothing):
+    """q, from the ids that share: the right one or not, the pad id or not."""
+    sharing = [
+        id for id in range(VOCAB) if (id != target or "others" not in over) and (id != 0 or "but_pad" not in over)
+    ]
+    q = np.zeros(VOCAB)
+    q[target] = 1 - smoothing
+    q[sharing] += smoothing / len(sharing)
+    return q
+
+
+@pytest.mark.parametrize("over", OVER)
+def test_what_is_learned_is_a_distribution(over):
+    """Whichever word is right."""
+    for target in range(1, VOCAB):
+        right, other, without = smoothed_target(over, 0.3, VOCAB)
+        q = [right if id == target else 0.0 if id in without else other for id in range(VOCAB)]
+        np.testing.assert_allclose(q, written_out(over, target, 0.3), rtol=1e-12)
+        assert math.fsum(q) == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("chunked", [True, False])
+def test_without_smoothing_it_goes_nowhere(chunked):
+    outputs, table, targets = normal(3, 5, 7, WIDTH), normal(4, VOCAB, WIDTH), some_targets(5, 5, 7)
+    compute = partial(sums_and_gradients, outputs, table, targets, chunked=chunked)
+    usual, *others = (jax.tree.leaves(compute(smoothed=smoothed_target(over, 0.0, VOCAB))) for over in OVER)
+    assert len(others) == 3
+    for other in others:
+        assert all((ours == theirs).all() for ours, theirs in zip(usual, other, strict=True)), "bit for bit"
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.5])
 def test_sums_are_those_of_the_written_out_distribution(smoothing):
     logits, targets = 3 * normal(1, 5, 7, VOCAB), some_targets(2, 5, 7)
-    sums = label_smoothed_cross_entropy(logits, targets, smoothing)
+    sums = label_smoothed_cross_entropy(logits, targets, smoothed_target("others", smoothing, VOCAB))
     places = [place for place in np.ndindex(5, 7) if targets[place] != 0]
 
     def expected(smoothing):
@@ -52,7 +111,7 @@ def test_the_least_loss_is_the_entropy_of_the_smoothed_target():
     q[4] = 1 - smoothing
 
     def loss(logits):
-        return label_smoothed_cross_entropy(logits, target, smoothing).loss
+        return label_smoothed_cross_entropy(logits, target, USUAL).loss
 
     best = jnp.log(jnp.asarray(q, jnp.float32))[None, None]
     np.testing.assert_allclose(loss(best), -(q * np.log(q)).sum(), rtol=1e-5)
@@ -65,24 +124,27 @@ def test_the_least_loss_is_the_entropy_of_the_smoothed_target():
 SHAPES = [(5, 7), (8, 64), (19, 61)]
 
 
-@partial(jax.jit, static_argnames=("chunked", "smoothing"))
-def sums_and_gradients(outputs, table, targets, *, chunked, smoothing=0.1):
+@partial(jax.jit, static_argnames=("chunked", "smoothed"))
+def sums_and_gradients(outputs, table, targets, *, chunked, smoothed=USUAL):
     def loss(outputs, table):
         if chunked:
-            sums = chunked_cross_entropy(outputs, table, targets, smoothing)
+            sums = chunked_cross_entropy(outputs, table, targets, smoothed)
         else:
-            sums = label_smoothed_cross_entropy(outputs @ table.T, targets, smoothing)
+            sums = label_smoothed_cross_entropy(outputs @ table.T, targets, smoothed)
         return 3.7 * sums.loss, sums  # a factor, since a gradient made on the way forward could forget it
 
     (_, sums), gradients = jax.value_and_grad(loss, argnums=(0, 1), has_aux=True)(outputs, table)
     return sums, gradients
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_chunks_change_neither_sums_nor_gradients(shape):
+@pytest.mark.parametrize(
+    ("shape", "over"), [*((shape, "others") for shape in SHAPES), *(((5, 7), o) for o in OVER[1:])]
+)
+def test_chunks_change_neither_sums_nor_gradients(shape, over):
     outputs, table, targets = normal(3, *shape, WIDTH), normal(4, VOCAB, WIDTH), some_targets(5, *shape)
-    sums, gradients = sums_and_gradients(outputs, table, targets, chunked=True)
-    expected_sums, expected_gradients = sums_and_gradients(outputs, table, targets, chunked=False)
+    compute = partial(sums_and_gradients, outputs, table, targets, smoothed=smoothed_target(over, 0.1, VOCAB))
+    sums, gradients = compute(chunked=True)
+    expected_sums, expected_gradients = compute(chunked=False)
     np.testing.assert_allclose(sums, expected_sums, rtol=1e-5)
     for ours, theirs in zip(gradients, expected_gradients, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=2e-5)
@@ -99,7 +161,7 @@ def test_padding_alone_has_no_loss_and_no_gradient():
 
 def test_the_value_without_a_gradient_is_the_same():
     outputs, table, targets = normal(3, 19, 61, WIDTH), normal(4, VOCAB, WIDTH), some_targets(5, 19, 61)
-    alone = jax.jit(partial(chunked_cross_entropy, label_smoothing=0.1))(outputs, table, targets)
+    alone = jax.jit(partial(chunked_cross_entropy, smoothed=USUAL))(outputs, table, targets)
     np.testing.assert_allclose(alone, sums_and_gradients(outputs, table, targets, chunked=True)[0], rtol=1e-6)
 
 
@@ -107,7 +169,7 @@ def test_the_likelihood_is_reported_and_not_learned_from():
     targets = some_targets(5, 5, 7)
 
     def likelihood(outputs, table):
-        return chunked_cross_entropy(outputs, table, targets, 0.1).negative_log_likelihood
+        return chunked_cross_entropy(outputs, table, targets, USUAL).negative_log_likelihood
 
     gradients = jax.grad(likelihood, argnums=(0, 1))(normal(3, 5, 7, WIDTH), normal(4, VOCAB, WIDTH))
     assert all((gradient == 0).all() for gradient in gradients)

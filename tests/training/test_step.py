@@ -1,5 +1,6 @@
 """One update is the same however its batch lies on devices and micro-batches."""
 
+import dataclasses
 from functools import partial
 from typing import Any
 
@@ -10,9 +11,10 @@ import optax
 import pytest
 
 from transformer_jax import parallel
+from transformer_jax.config import SmoothingOver
 from transformer_jax.data.batching import Batch
 from transformer_jax.model.transformer import Transformer
-from transformer_jax.training.loss import label_smoothed_cross_entropy
+from transformer_jax.training.loss import PLAIN_TARGET, label_smoothed_cross_entropy, smoothed_target
 from transformer_jax.training.step import TrainState, make_evaluation_step, make_train_step
 
 pytestmark = pytest.mark.usefixtures("quick_to_compile")
@@ -35,13 +37,16 @@ def arranged(batch: Batch, devices: int, accumulation: int) -> Batch:
     return jax.tree.map(lambda leaf: leaf.reshape(devices, accumulation, -1, leaf.shape[-1]), batch)
 
 
-@partial(jax.jit, static_argnums=0)
-def of_the_whole_batch(model: Transformer, params: Any, batch: Batch) -> tuple[Any, Any, Any]:
+@partial(jax.jit, static_argnums=0, static_argnames="over")
+def of_the_whole_batch(
+    model: Transformer, params: Any, batch: Batch, *, over: SmoothingOver = "others"
+) -> tuple[Any, Any, Any]:
     """Smoothed and plain sums, and the gradient of the mean loss, in one piece and with all the logits."""
 
     def mean_loss(params):
         logits = model.apply({"params": params}, *batch, deterministic=True)
-        smoothed, plain = (label_smoothed_cross_entropy(logits, batch.target, rate) for rate in (0.1, 0.0))
+        targets = smoothed_target(over, 0.1, model.vocab_size), PLAIN_TARGET
+        smoothed, plain = (label_smoothed_cross_entropy(logits, batch.target, target) for target in targets)
         return smoothed.loss / smoothed.tokens, (smoothed, plain)
 
     gradient, (smoothed, plain) = jax.grad(mean_loss, has_aux=True)(params)
@@ -64,7 +69,7 @@ def assert_is_the_update(state: TrainState, metrics: Any, model: Transformer, pa
 
 @pytest.mark.parametrize(("devices", "accumulation"), ARRANGEMENTS)
 def test_any_arrangement_is_the_update_of_the_whole_batch(devices, accumulation, one_layer, params, ragged, training):
-    step = make_train_step(one_layer, recorder(), label_smoothing=training.label_smoothing)
+    step = make_train_step(one_layer, recorder(), training)
     on_axis = jax.jit(jax.vmap(step, axis_name=parallel.AXIS, in_axes=(None, 0, None)))
     states, metrics = on_axis(start(params), arranged(ragged, devices, accumulation), training.seed)
     for leaf in jax.tree.leaves((states, metrics)):
@@ -77,11 +82,22 @@ def test_any_arrangement_is_the_update_of_the_whole_batch(devices, accumulation,
 @pytest.mark.parametrize(("devices", "accumulation"), ARRANGEMENTS)
 def test_so_it_is_on_real_devices(devices, accumulation, one_layer, params, ragged, training):
     assert parallel.num_devices() == 8
-    step = make_train_step(one_layer, recorder(), label_smoothing=training.label_smoothing)
+    step = make_train_step(one_layer, recorder(), training)
     on_devices = parallel.on_all_devices(step, donate_state=False, num_shared=1)
     state, metrics = on_devices(start(params), arranged(ragged, devices, accumulation), training.seed)
     assert jax.tree.map(jnp.shape, state.params) == jax.tree.map(jnp.shape, params), "plain, without a device axis"
     assert_is_the_update(state, metrics, one_layer, params, ragged)
+
+
+def test_the_config_says_over_what_labels_are_smoothed(one_layer, params, ragged, training):
+    step = make_train_step(one_layer, recorder(), dataclasses.replace(training, label_smoothing_over="all_but_pad"))
+    on_axis = jax.jit(jax.vmap(step, axis_name=parallel.AXIS, in_axes=(None, 0, None)))
+    states, metrics = on_axis(start(params), arranged(ragged, 1, 8), training.seed)
+    sums, _, gradient = of_the_whole_batch(one_layer, params, ragged, over="all_but_pad")
+    assert_trees_close(metrics.sums.loss[0], sums.loss)
+    assert_trees_close(jax.tree.map(lambda leaf: leaf[0], states.opt_state), gradient)
+    usual, _, _ = of_the_whole_batch(one_layer, params, ragged)
+    assert abs(sums.loss - usual.loss) > 1e-4 * sums.loss, "or it could not be told apart"
 
 
 def test_means_of_means_would_be_something_else(one_layer, params, ragged):

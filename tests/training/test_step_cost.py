@@ -10,6 +10,7 @@ import pytest
 
 from transformer_jax import parallel
 from transformer_jax.data.batching import Batch
+from transformer_jax.training.loss import smoothed_target
 from transformer_jax.training.step import TrainState, gradient_sums, make_train_step
 
 
@@ -18,7 +19,7 @@ def temporary_bytes(model, params, *, accumulation: int, rows: int) -> int:
     shape = jax.ShapeDtypeStruct((accumulation, rows, 29), jnp.int32)
 
     def gradient(params, batches, key):
-        return gradient_sums(model, params, batches, label_smoothing=0.1, key=key)
+        return gradient_sums(model, params, batches, smoothed=smoothed_target("others", 0.1, model.vocab_size), key=key)
 
     compiled = jax.jit(gradient).lower(params, Batch(shape, shape), jax.random.key(0)).compile()
     return compiled.memory_analysis().temp_size_in_bytes
@@ -35,7 +36,7 @@ def test_micro_batches_need_the_memory_of_one(one_layer, params):
 def test_only_the_first_step_of_a_shape_compiles_whatever_the_seed(one_layer, params, ragged, training, caplog):
     traces = []
     optimizer = optax.adam(1e-3)
-    step = make_train_step(one_layer, optimizer, label_smoothing=training.label_smoothing)
+    step = make_train_step(one_layer, optimizer, training)
 
     def counted(state, batch, seed):
         traces.append(batch.source.shape)

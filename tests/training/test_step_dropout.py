@@ -31,7 +31,7 @@ def dropping(model: Transformer) -> Transformer:
 @partial(jax.jit, static_argnums=(0, 2), static_argnames=("devices", "accumulation"))
 def run(model, params, training, step, batch, seed, *, devices, accumulation):
     optimizer = optax.sgd(1.0)
-    one_device = make_train_step(model, optimizer, label_smoothing=training.label_smoothing)
+    one_device = make_train_step(model, optimizer, training)
     update = jax.vmap(one_device, axis_name=parallel.AXIS, in_axes=(None, 0, None))
     copies = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (devices, accumulation, *leaf.shape)), batch)
     _, metrics = update(TrainState(step, params, optimizer.init(params)), copies, seed)

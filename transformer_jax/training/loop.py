@@ -55,7 +55,7 @@ def train(
     checkpoints = Checkpoints(workdir / "checkpoints", keep=training.keep_checkpoints)
     interrupted = Checkpoints(workdir / "interrupted", keep=1)
     state = _newest_state(checkpoints, interrupted, initial_state(model, optimizer, training.seed), observer.say)
-    one_device_step = make_train_step(model, optimizer, label_smoothing=training.label_smoothing)
+    one_device_step = make_train_step(model, optimizer, training)
     train_step = parallel.on_all_devices(one_device_step, donate_state=True, num_shared=1)
     shard = partial(parallel.shard, tokens_per_device=experiment.batching.tokens_per_device)
     due, window, step, stopping = _CheckpointTimer(training), Window(), int(state.step), False

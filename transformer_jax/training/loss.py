@@ -1,7 +1,7 @@
 """Cross-entropy with label smoothing, section 5.4, as sums: whoever has all sums divides, once.
 
-The right token has probability 1 - eps and every other eps / (V - 1), as in the authors' code, which also subtracts the
-entropy of that target, a constant. Positions of the pad id count nothing.
+The paper does not say which ids share eps: `smoothed_target` has four answers. The authors' code also subtracts the
+entropy of the smoothed target, a constant. Positions of the pad id count nothing.
 """
 
 from functools import partial
@@ -12,10 +12,41 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from transformer_jax.config import SmoothingOver
 from transformer_jax.special_ids import PAD_ID
 
 # Positions whose logits exist at a time: [batch, time, vocab] in float32 would be the largest array of the whole step.
 _CHUNK = 512
+# Whether the right token has a share of eps too, and which ids have none.
+_SHARES: dict[SmoothingOver, tuple[bool, tuple[int, ...]]] = {
+    "others": (False, ()),
+    "all": (True, ()),
+    "others_but_pad": (False, (PAD_ID,)),
+    "all_but_pad": (True, (PAD_ID,)),
+}
+
+
+class SmoothedTarget(NamedTuple):
+    """The distribution that is to be learned where a token is right: q. It sums to 1; no token is one of `without`."""
+
+    right: float  # q of the right token
+    other: float  # q of each other
+    without: tuple[int, ...]  # but of these ids, for which it is 0
+
+
+PLAIN_TARGET = SmoothedTarget(right=1.0, other=0.0, without=())
+
+
+def smoothed_target(over: SmoothingOver, label_smoothing: float, vocab_size: int) -> SmoothedTarget:
+    """1 - eps for the right token; and eps, in equal shares, for
+
+    - "others": the V - 1 ids that are not right, as in the authors' code;
+    - "all": all V ids, the right one among them (Szegedy et al. 2016, section 7);
+    - "others_but_pad", "all_but_pad": the same without the pad id, V - 2 and V - 1 ids.
+    """
+    right_shares, without = _SHARES[over]
+    each = label_smoothing / (vocab_size - len(without) - (not right_shares))
+    return SmoothedTarget(1.0 - label_smoothing + right_shares * each, each, without)
 
 
 class Sums(NamedTuple):
@@ -32,20 +63,26 @@ def total(sums: list[Sums]) -> list[float]:
 
 
 def label_smoothed_cross_entropy(
-    logits: Float[Array, "*B vocab"], targets: Int[Array, "*B"], label_smoothing: float
+    logits: Float[Array, "*B vocab"], targets: Int[Array, "*B"], smoothed: SmoothedTarget
 ) -> Sums:
     """The sums of -sum_v q(v) log p(v) and of -log p(target), with q the smoothed target and p = softmax(logits)."""
-    each_other = label_smoothing / (logits.shape[-1] - 1)
     log_normalizer = jax.nn.logsumexp(logits, axis=-1)
     right = jnp.take_along_axis(logits, targets[..., None], axis=-1)[..., 0]
-    expected = (1.0 - label_smoothing - each_other) * right + each_other * logits.sum(-1)
+    expected = (smoothed.right - smoothed.other) * right + smoothed.other * _sum_but(smoothed.without, logits)
     real = (targets != PAD_ID).astype(jnp.float32)
     nll = jax.lax.stop_gradient(log_normalizer - right)
     return Sums(((log_normalizer - expected) * real).sum(), (nll * real).sum(), real.sum())
 
 
+def _sum_but(without: tuple[int, ...], logits: Float[Array, "*B vocab"]) -> Float[Array, "*B"]:
+    rest = logits.sum(-1)
+    for id in without:
+        rest -= logits[..., id]
+    return rest
+
+
 def chunked_cross_entropy(
-    outputs: Float[Array, "B T D"], table: Float[Array, "vocab D"], targets: Int[Array, "B T"], label_smoothing: float
+    outputs: Float[Array, "B T D"], table: Float[Array, "vocab D"], targets: Int[Array, "B T"], smoothed: SmoothedTarget
 ) -> Sums:
     """`label_smoothed_cross_entropy` of the logits outputs @ table^T, whose full array never exists.
 
@@ -56,7 +93,7 @@ def chunked_cross_entropy(
     flat = jnp.pad(outputs.reshape(positions, -1), ((0, padding), (0, 0)))
     flat_targets = jnp.pad(targets.reshape(positions), (0, padding), constant_values=PAD_ID)
     chunks = flat.reshape(-1, _CHUNK, flat.shape[-1]), flat_targets.reshape(-1, _CHUNK)
-    return _summed(chunks[0], table, chunks[1], label_smoothing)
+    return _summed(chunks[0], table, chunks[1], smoothed)
 
 
 def _logits(outputs: Float[Array, "N D"], table: Float[Array, "vocab D"]) -> Float[Array, "N vocab"]:
@@ -65,23 +102,29 @@ def _logits(outputs: Float[Array, "N D"], table: Float[Array, "vocab D"]) -> Flo
 
 @partial(jax.custom_vjp, nondiff_argnums=(3,))
 def _summed(
-    outputs: Float[Array, "chunks N D"], table: Float[Array, "vocab D"], targets: Int[Array, "chunks N"], eps: float
+    outputs: Float[Array, "chunks N D"],
+    table: Float[Array, "vocab D"],
+    targets: Int[Array, "chunks N"],
+    smoothed: SmoothedTarget,
 ) -> Sums:
     def add(sums: Sums, chunk: tuple[Array, Array]) -> tuple[Sums, None]:
-        new = label_smoothed_cross_entropy(_logits(chunk[0], table), chunk[1], eps)
+        new = label_smoothed_cross_entropy(_logits(chunk[0], table), chunk[1], smoothed)
         return jax.tree.map(jnp.add, sums, new), None
 
     return jax.lax.scan(add, _no_sums(), (outputs, targets))[0]
 
 
 def _summed_with_gradient(
-    outputs: Float[Array, "chunks N D"], table: Float[Array, "vocab D"], targets: Int[Array, "chunks N"], eps: float
+    outputs: Float[Array, "chunks N D"],
+    table: Float[Array, "vocab D"],
+    targets: Int[Array, "chunks N"],
+    smoothed: SmoothedTarget,
 ) -> tuple[Sums, tuple[Float[Array, "chunks N D"], Float[Array, "vocab D"]]]:
     def add(carry: tuple[Sums, Array], chunk: tuple[Array, Array]) -> tuple[tuple[Sums, Array], Array]:
         sums, table_gradient = carry
         logits = _logits(chunk[0], table)
-        new = label_smoothed_cross_entropy(logits, chunk[1], eps)
-        error = _logits_gradient(logits, chunk[1], eps).astype(outputs.dtype)
+        new = label_smoothed_cross_entropy(logits, chunk[1], smoothed)
+        error = _logits_gradient(logits, chunk[1], smoothed).astype(outputs.dtype)
         outputs_gradient = error @ table.astype(outputs.dtype)
         table_gradient += jnp.einsum("nv,nd->vd", error, chunk[0], preferred_element_type=jnp.float32)
         return (jax.tree.map(jnp.add, sums, new), table_gradient), outputs_gradient
@@ -91,16 +134,19 @@ def _summed_with_gradient(
     return sums, (outputs_gradient, table_gradient.astype(table.dtype))
 
 
-def _logits_gradient(logits: Float[Array, "N vocab"], targets: Int[Array, "N"], eps: float) -> Float[Array, "N vocab"]:
+def _logits_gradient(
+    logits: Float[Array, "N vocab"], targets: Int[Array, "N"], smoothed: SmoothedTarget
+) -> Float[Array, "N vocab"]:
     """p - q where there is a token, else 0."""
-    each_other = eps / (logits.shape[-1] - 1)
-    is_right = jnp.arange(logits.shape[-1]) == targets[:, None]
-    smoothed = jnp.where(is_right, 1.0 - eps, each_other)
-    return jnp.where((targets != PAD_ID)[:, None], jax.nn.softmax(logits, axis=-1) - smoothed, 0.0)
+    ids = jnp.arange(logits.shape[-1])
+    q = jnp.where(ids == targets[:, None], smoothed.right, smoothed.other)
+    for id in smoothed.without:
+        q = jnp.where(ids == id, 0.0, q)
+    return jnp.where((targets != PAD_ID)[:, None], jax.nn.softmax(logits, axis=-1) - q, 0.0)
 
 
 def _scale_gradient(
-    _eps: float, gradient: tuple[Array, Array], cotangent: Sums
+    _smoothed: SmoothedTarget, gradient: tuple[Array, Array], cotangent: Sums
 ) -> tuple[Float[Array, "chunks N D"], Float[Array, "vocab D"], None]:
     outputs_gradient, table_gradient = (part * cotangent.loss.astype(part.dtype) for part in gradient)
     return outputs_gradient, table_gradient, None

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int
 
-from transformer_jax import parallel
+from transformer_jax import config, parallel
 from transformer_jax.data.batching import Batch
 from transformer_jax.model.transformer import Params, Transformer
-from transformer_jax.training.loss import Sums, chunked_cross_entropy
+from transformer_jax.training.loss import PLAIN_TARGET, SmoothedTarget, Sums, chunked_cross_entropy, smoothed_target
 
 # An argument and no constant of what is compiled: a program serves all seeds, also from a cache on disk.
 Seed = int | Int[Array, ""]
@@ -49,7 +49,7 @@ def initial_state(model: Transformer, optimizer: optax.GradientTransformation, s
 
 
 def batch_sums(
-    model: Transformer, params: Params, batch: Batch, *, label_smoothing: float, dropout_key: Array | None
+    model: Transformer, params: Params, batch: Batch, *, smoothed: SmoothedTarget, dropout_key: Array | None
 ) -> Sums:
     """The loss of a batch [B, S], [B, T], with dropout where there is a key."""
     target = jnp.asarray(batch.target)
@@ -61,16 +61,16 @@ def batch_sums(
         rngs=None if dropout_key is None else {"dropout": dropout_key},
         method="outputs",
     )
-    return chunked_cross_entropy(outputs, jnp.asarray(table), target, label_smoothing)
+    return chunked_cross_entropy(outputs, jnp.asarray(table), target, smoothed)
 
 
 def gradient_sums(
-    model: Transformer, params: Params, batches: Batch, *, label_smoothing: float, key: Array
+    model: Transformer, params: Params, batches: Batch, *, smoothed: SmoothedTarget, key: Array
 ) -> tuple[Sums, Params]:
     """Sums and their gradients over micro-batches [accumulation, B, L], one at a time: memory is that of one."""
 
     def loss(params: Params, batch: Batch, key: Array) -> tuple[Array, Sums]:
-        sums = batch_sums(model, params, batch, label_smoothing=label_smoothing, dropout_key=key)
+        sums = batch_sums(model, params, batch, smoothed=smoothed, dropout_key=key)
         return sums.loss, sums
 
     def add(total: tuple[Sums, Params], inputs: tuple[Array, Batch]) -> tuple[tuple[Sums, Params], None]:
@@ -84,18 +84,19 @@ def gradient_sums(
 
 
 def make_train_step(
-    model: Transformer, optimizer: optax.GradientTransformation, *, label_smoothing: float
+    model: Transformer, optimizer: optax.GradientTransformation, training: config.Training
 ) -> Callable[[TrainState, Batch, Seed], tuple[TrainState, StepMetrics]]:
     """`step(state, batch [accumulation, B, L], seed)` for one of the devices of `parallel.on_all_devices`.
 
     Sums over tokens, all-reduces loss, tokens and gradients together, divides once. Dropout's key is folded from
     (seed, step, device, micro-batch).
     """
+    smoothed = smoothed_target(training.label_smoothing_over, training.label_smoothing, model.vocab_size)
 
     def step(state: TrainState, batches: Batch, seed: Seed) -> tuple[TrainState, StepMetrics]:
         key = jax.random.fold_in(jax.random.key(seed), state.step)
         key = jax.random.fold_in(key, parallel.device_index())
-        own = gradient_sums(model, state.params, batches, label_smoothing=label_smoothing, key=key)
+        own = gradient_sums(model, state.params, batches, smoothed=smoothed, key=key)
         sums, gradients = parallel.all_reduce(own)
         gradients = jax.tree.map(lambda gradient: gradient / sums.tokens, gradients)
         updates, opt_state = optimizer.update(gradients, state.opt_state, state.params)
@@ -111,7 +112,7 @@ def make_evaluation_step(model: Transformer) -> Callable[[Params, Batch], Sums]:
 
     def step(params: Params, batches: Batch) -> Sums:
         def one(batch: Batch) -> Sums:
-            return batch_sums(model, params, batch, label_smoothing=0.0, dropout_key=None)
+            return batch_sums(model, params, batch, smoothed=PLAIN_TARGET, dropout_key=None)
 
         return parallel.all_reduce(jax.tree.map(lambda part: part.sum(0), jax.lax.map(one, batches)))
 

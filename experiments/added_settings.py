@@ -1,0 +1,9 @@
+"""Settings that came after runs had been made, each with the value by which the code did before.
+
+A run's own config, and the settings that its results name, are read with these, so that an old run can be scored,
+listed, compared and gone on with. Configs that people write say every setting.
+"""
+
+from typing import Any
+
+ADDED: dict[str, Any] = {"Training.label_smoothing_over": "others"}
