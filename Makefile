@@ -1,15 +1,18 @@
-# `make quickstart` and `make test` do all the set-up that they need. They want Python 3.11.
+# `make quickstart`, `make sweep` and `make test` do all the set-up that they need. They want Python 3.11.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 RUN := $(VENV)/bin/python
 # Larger pages for malloc, which training on CPUs may gain from; without effect where glibc does not know the setting.
 FAST := GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 
-.PHONY: quickstart test test-slow lint format clean
+.PHONY: quickstart sweep test test-slow lint format clean
 
 quickstart: $(VENV)/.run
 	$(FAST) $(RUN) -m experiments.train --gin_file=gin_configs/quickstart.gin --workdir=runs/quickstart
 	$(FAST) $(RUN) -m experiments.evaluate --workdir=runs/quickstart --split=test
+
+sweep: $(VENV)/.run
+	$(FAST) $(RUN) -m experiments.sweep --gin_file=gin_configs/sweeps/builtin.gin --workdir=runs/sweep
 
 test: $(VENV)/.dev
 	$(RUN) -m pytest

@@ -1,8 +1,8 @@
 """The only file that knows gin: files and bindings in, one frozen `Experiment` out, or one clear line on what is wrong.
 
-gin's parser reads the files; gin's registry is not used: it accepts bindings that nothing reads, scopes, imports and
-references to code. Here a binding sets a field of one of the config's dataclasses to a literal value, every field is
-set, and nothing else is accepted but `Scale.divisor`, which changes other bindings (see `scale`).
+gin's parser reads the files; gin's registry is not used: it accepts bindings that nothing reads, imports and references
+to code. Here a binding sets a field of one of the config's dataclasses to a literal value, every field is set, and
+nothing else is accepted but `Scale.divisor`, which changes other bindings (see `scale`), and what the caller names.
 """
 
 import dataclasses
@@ -10,6 +10,7 @@ import difflib
 import tokenize
 import typing
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,29 @@ from transformer_jax.config import ConfigError, Experiment
 
 # "model" -> Model: an experiment's parts, and the names that bindings give them.
 _PARTS: dict[str, Any] = typing.get_type_hints(Experiment)
-_FIELDS = {cls.__name__: [field.name for field in dataclasses.fields(cls)] for cls in _PARTS.values()}
-_KNOWN = [*(f"{part}.{field}" for part, fields in _FIELDS.items() for field in fields), scale.DIVISOR]
+
+
+def settings_of(cls: Any) -> list[str]:
+    """What bindings call the fields of a dataclass: "Model.d_model"."""
+    return [f"{cls.__name__}.{field.name}" for field in dataclasses.fields(cls)]
+
+
+SETTINGS = [name for cls in _PARTS.values() for name in settings_of(cls)]
 
 
 @dataclasses.dataclass(frozen=True)
 class Binding:
-    """`name` ("Model.d_model") has `value`, as said at `where` (a file and line, or the command line)."""
+    """`name` ("Model.d_model") has `value`, as said at `where` (a file and line, or the command line).
+
+    In a scope the name is "scope/Model.d_model".
+    """
 
     name: str
     value: Any
     where: str
+
+
+Bindings = dict[str, Binding]  # by name; of several for one name the last holds
 
 
 class _LiteralsOnly(config_parser.ParserDelegate):
@@ -49,17 +62,41 @@ def load_experiment(gin_files: Sequence[str | Path], gin_params: Sequence[str] =
     Raises:
       ConfigError: a file is missing or not gin, a binding is misspelt, mistyped or not allowed, or a field is not set.
     """
-    bindings: dict[str, Binding] = {}
+    return build_experiment(load_bindings(gin_files, gin_params))
+
+
+def load_bindings(
+    gin_files: Sequence[str | Path], gin_params: Sequence[str] = (), *, known: Sequence[str] = (), scope: str = ""
+) -> Bindings:
+    """What the files and then the bindings say. Their names are those of an experiment's settings, or in `known`.
+
+    In `scope`, if one is given, any name may be bound: what it means there is the caller's to say.
+
+    Raises:
+      ConfigError: a file is missing or not gin, or a binding is misspelt or not allowed.
+    """
+    bindings: Bindings = {}
     for path in gin_files:
         bindings |= {binding.name: binding for binding in _read_file(Path(path), included_by=())}
     for param in gin_params:
         bindings |= {binding.name: binding for binding in _parse(param, origin=f"--gin_param={param}", path=())}
-    try:
-        bindings |= _scaled(bindings)
-        return Experiment(**{part: _build(cls, bindings) for part, cls in _PARTS.items()})
-    except ConfigError as error:
-        culprit = bindings.get(str(error).split(" = ")[0])
-        raise ConfigError(f"{culprit.where}: {error}" if culprit else str(error)) from error
+    for binding in bindings.values():
+        if not (scope and binding.name.startswith(f"{scope}/")):
+            require_known(binding, [*SETTINGS, scale.DIVISOR, *known])
+    return bindings
+
+
+def build_experiment(bindings: Bindings) -> Experiment:
+    """The experiment of which the bindings say every setting.
+
+    Raises:
+      ConfigError: a setting is mistyped, not possible, or not bound.
+    """
+    with _told_where(bindings):
+        bindings = bindings | _scaled(bindings)
+    parts = {part: build(cls, bindings) for part, cls in _PARTS.items()}
+    with _told_where(bindings):
+        return Experiment(**parts)
 
 
 def resolved(experiment: Experiment) -> dict[str, Any]:
@@ -92,9 +129,9 @@ def _parse(text: str, *, origin: str, path: tuple[Path, ...]) -> Iterator[Bindin
         where = f"{origin}, line {statement.location.line_num}" if path else origin
         if isinstance(statement, config_parser.IncludeStatement) and path:
             yield from _read_file(path[-1].parent / statement.filename, included_by=path)
-        elif isinstance(statement, config_parser.BindingStatement) and not statement.scope:
-            name = f"{statement.selector}.{statement.arg_name}".removesuffix(".")
-            _require_known(name, where)
+        elif isinstance(statement, config_parser.BindingStatement):
+            scope = f"{statement.scope}/" if statement.scope else ""
+            name = f"{scope}{statement.selector}.{statement.arg_name}".removesuffix(".")
             yield Binding(name, statement.value, where)
         else:
             allowed = "`include` and bindings" if path else "bindings"
@@ -122,14 +159,15 @@ def _reason(error: Exception) -> str:
     return str(error.args[0]).strip().splitlines()[-1].strip()
 
 
-def _require_known(name: str, where: str) -> None:
-    if name not in _KNOWN:
-        close = difflib.get_close_matches(name, _KNOWN, n=1)
+def require_known(binding: Binding, known: Sequence[str]) -> None:
+    """Raises ConfigError, with what may have been meant, unless the binding's name is `known`."""
+    if binding.name not in known:
+        close = difflib.get_close_matches(binding.name, known, n=1)
         hint = f"; did you mean {close[0]}?" if close else ""
-        raise ConfigError(f"{where}: {name} is no setting{hint}")
+        raise ConfigError(f"{binding.where}: {binding.name} is no setting{hint}")
 
 
-def _scaled(bindings: dict[str, Binding]) -> dict[str, Binding]:
+def _scaled(bindings: Bindings) -> Bindings:
     """The widths, wherever they are bound, as `Scale.divisor` makes them."""
     if scale.DIVISOR not in bindings:
         return {}
@@ -144,9 +182,25 @@ def _scaled(bindings: dict[str, Binding]) -> dict[str, Binding]:
     return scaled
 
 
-def _build(cls: Any, bindings: dict[str, Binding]) -> Any:
-    names = [f"{cls.__name__}.{field}" for field in _FIELDS[cls.__name__]]
+def build(cls: Any, bindings: Bindings) -> Any:
+    """The dataclass of which the bindings say every field.
+
+    Raises:
+      ConfigError: a field is not bound, or the dataclass refuses its value.
+    """
+    names = settings_of(cls)
     missing = [name for name in names if name not in bindings]
     if missing:
         raise ConfigError(f"not set by any file or binding: {', '.join(missing)}")
-    return cls(**{name.split(".")[1]: bindings[name].value for name in names})
+    with _told_where(bindings):
+        return cls(**{name.split(".")[1]: bindings[name].value for name in names})
+
+
+@contextmanager
+def _told_where(bindings: Bindings) -> Iterator[None]:
+    """An error about a setting says where it was bound."""
+    try:
+        yield
+    except ConfigError as error:
+        culprit = bindings.get(str(error).split(" = ")[0])
+        raise ConfigError(f"{culprit.where}: {error}" if culprit else str(error)) from error

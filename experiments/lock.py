@@ -25,3 +25,11 @@ def taken(path: Path) -> Iterator[str | None]:
         file.write(f"process {os.getpid()} on {socket.gethostname()}")
         file.flush()
         yield None
+
+
+@contextmanager
+def waited_for(path: Path) -> Iterator[None]:
+    """Takes the lock file `path`, when whoever has it lets go of it: for what takes a moment."""
+    with path.open("a+", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -9,7 +9,8 @@ import pytest
 from experiments.gin_bindings import load_experiment, resolved
 
 CONFIGS = Path(__file__).resolve().parents[1] / "gin_configs"
-PATHS = sorted(CONFIGS.rglob("*.gin"))
+# A sweep's are no single experiment: tests/experiments/test_study_definition.py.
+PATHS = sorted(path for path in CONFIGS.rglob("*.gin") if path.parent.name != "sweeps")
 
 # From the paper: Table 3's base row in the order of its columns, then section by section. What the paper leaves open
 # ("about", "approximately", not said) is the authors' code's or ours, and frozen all the same.
@@ -50,6 +51,7 @@ BASE = {
     "Optimizer.warmup_steps": 4_000,
     "Optimizer.learning_rate_scale": 1.0,
     "Optimizer.max_gradient_norm": None,
+    "Training.label_smoothing_over": "others",
     "Training.seed": 1,
     "Training.log_every_steps": 100,
     "Training.evaluate_every_steps": 1_500,
@@ -116,8 +118,9 @@ def bound_names(path: Path) -> list[str]:
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.relative_to(CONFIGS).as_posix())
 def test_every_config_loads(path):
     """By itself; what lies in `data/` is for others to include, what lies in `scale/` goes on top of a row of Table 3,
-    and neither says anything of a model."""
-    below = {"data": [CONFIGS / "base.gin"], "scale": [CONFIGS / "table3" / "base.gin"]}.get(path.parent.name, [])
+    and neither says anything of a model. What lies in `deviations/` goes on top of any."""
+    base, row = CONFIGS / "base.gin", CONFIGS / "table3" / "base.gin"
+    below = {"data": [base], "deviations": [base], "scale": [row]}.get(path.parent.name, [])
     assert resolved(load_experiment([*below, path])).keys() == BASE.keys()
     parts = {name.split(".")[0] for name in bound_names(path)}
     if path.parent.name == "data":

@@ -162,7 +162,7 @@ def test_unset_settings_are_all_named(write):
         ("WIDTH = 64", "WIDTH is no setting"),
         ("import os", "only `include` and bindings such as `Model.d_model = 512` may stand here"),
         ("from os import path", "only `include` and bindings such as `Model.d_model = 512` may stand here"),
-        ("encoder/Model.d_k = 3", "only `include` and bindings such as `Model.d_model = 512` may stand here"),
+        ("encoder/Model.d_k = 3", "encoder/Model.d_k is no setting; did you mean Model.d_k?"),
         ("Model:\n    d_k = 3", "only `include` and bindings such as `Model.d_model = 512` may stand here"),
         ("Model.d_k = ", "Unable to parse value."),
         ("Model.d_k = 3 4", "Expected newline."),

@@ -1,0 +1,73 @@
+"""What a sweep has come to so far: its trials ranked, all of them as CSV, the best one's config."""
+
+from collections import Counter
+from pathlib import Path
+
+import optuna
+from optuna.trial import FrozenTrial, TrialState
+
+from experiments.registry import ranking
+from experiments.registry.records import RunRecord, read_runs
+from experiments.registry.tables import Table
+from experiments.study.pictures import write_pictures
+from experiments.study.trials import FAILURE, SPLIT, Trials, folder_name
+from experiments.workdir import write_text
+
+_WORDS = {
+    TrialState.COMPLETE: "finished",
+    TrialState.PRUNED: "pruned",
+    TrialState.FAIL: "failed",
+    TrialState.RUNNING: "unfinished",
+    TrialState.WAITING: "unfinished",
+}
+
+
+def write_report(trials: Trials) -> str:
+    """Writes `leaderboard.md`, `trials.csv`, `best.gin` and the pictures into the workdir; returns what is to be read.
+
+    Ranked are the trials' runs by their results, as `python -m experiments.runs best` ranks any runs.
+    """
+    study, workdir, metric = trials.study(), trials.workdir, trials.definition.sweep.metric
+    counts = Counter(_WORDS[trial.state] for trial in study.get_trials(deepcopy=False))
+    lines = [f"{len(study.trials)} trials: {', '.join(f'{count} {word}' for word, count in counts.items()) or 'none'}"]
+    lines += [f"{folder_name(trial.number)} failed: {trial.user_attrs[FAILURE]}" for trial in study.trials
+              if FAILURE in trial.user_attrs]  # fmt: skip
+    write_text(workdir / "trials.csv", all_trials(study).text("csv"))
+    written = ["trials.csv"]
+    records = _finished(workdir, study)
+    if records:
+        repeated = ranking.ranking(records, metric, SPLIT)
+        lines += ["", ranking.ranking_table(repeated, metric, SPLIT).text("markdown")]
+        lines += ranking.notes(repeated, records, metric, SPLIT)
+        write_text(workdir / "best.gin", ranking.winner_gin(repeated, metric, SPLIT))
+        written += ["best.gin"]
+    text = "\n".join(lines) + "\n"
+    write_text(workdir / "leaderboard.md", text)
+    notes = write_pictures(study, metric, workdir)
+    pictures = [path.name for kind in ("html", "png") for path in sorted(workdir.glob(f"*.{kind}"))]
+    written += ["leaderboard.md", *pictures]
+    return text + "".join(f"{note}\n" for note in notes) + f"written to {workdir}: {', '.join(written)}"
+
+
+def _finished(workdir: Path, study: optuna.Study) -> list[RunRecord]:
+    """The runs of the trials that have a value."""
+    folders = [workdir / folder_name(trial.number) for trial in study.get_trials(deepcopy=False)
+               if trial.state == TrialState.COMPLETE]  # fmt: skip
+    return read_runs(folders) if folders else []
+
+
+def all_trials(study: optuna.Study) -> Table:
+    """A row a trial, with its point and what became of it."""
+    trials = study.get_trials(deepcopy=False)
+    names = list(dict.fromkeys(name for trial in trials for name in trial.params))
+    columns = ["trial", "state", "value", *names, "last_step_reported", "seconds", "begun", "folder", "failure"]
+    return Table(columns, [_row(trial, names) for trial in trials])
+
+
+def _row(trial: FrozenTrial, names: list[str]) -> list[object]:
+    value = trial.value if trial.state == TrialState.COMPLETE else None
+    seconds = trial.duration.total_seconds() if trial.duration else None
+    begun = trial.datetime_start.isoformat(timespec="seconds") if trial.datetime_start else None
+    point = [trial.params.get(name) for name in names]
+    what = [trial.number, _WORDS[trial.state], value, *point, trial.last_step, seconds, begun]
+    return [*what, folder_name(trial.number), trial.user_attrs.get(FAILURE)]

@@ -1,0 +1,51 @@
+"""Sweeps hyperparameters: trials of settings drawn from distributions, each trained, pruned early or scored.
+
+python -m experiments.sweep --gin_file=gin_configs/sweeps/builtin.gin --workdir=runs/sweep
+python -m experiments.sweep --gin_file=gin_configs/sweeps/decoding.gin --workdir=runs/sweep_decoding
+
+The same command again goes on where it was stopped or killed; with a larger --trials it adds trials. Started several
+times, here or on machines that share the file system, its processes take trials from one study. The workdir gets
+leaderboard.md, trials.csv, best.gin and pictures (HTML and PNG); each trial's folder holds runs as any others.
+"""
+
+from argparse import Namespace
+from pathlib import Path
+
+from experiments import command
+from experiments.gin_bindings import build
+from experiments.launchers.launch import add_flags, launch
+from experiments.study.definition import Definition, load_definition
+from experiments.study.leaderboard import write_report
+from experiments.study.storage import require_own
+from experiments.study.trials import Trials
+from transformer_jax.config import Data
+from transformer_jax.data.prepared import prepare_data
+
+
+def main() -> None:
+    flags = command.parser(__doc__, gin_file_required=True)
+    flags.add_argument("--workdir", type=Path, required=True)
+    flags.add_argument("--trials", type=int, help="how many in all, in place of Sweep.trials")
+    flags.add_argument(
+        "--storage",
+        help="the URL of the study's database, such as postgresql://user@host/name; else it is in the workdir",
+    )
+    flags.add_argument("--report_only", action="store_true", help="report on the trials that are there; run nothing")
+    add_flags(flags)
+    args = flags.parse_args()
+    trials = Trials(args.workdir, args.storage, _definition(args))
+    require_own(trials.workdir, trials.definition)
+    if not args.report_only:
+        if trials.definition.sweep.trained is None:  # what is wrong with the data is wrong for all: said once, at once
+            prepare_data(build(Data, trials.definition.bindings))
+        launch(args, trials, command.observer())
+    print(write_report(trials))
+
+
+def _definition(args: Namespace) -> Definition:
+    more = [] if args.trials is None else [f"Sweep.trials = {args.trials}"]
+    return load_definition(args.gin_file, [*args.gin_param, *more])
+
+
+if __name__ == "__main__":
+    command.run(main)
