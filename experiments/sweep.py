@@ -16,8 +16,9 @@ from experiments.gin_bindings import build
 from experiments.launchers.launch import add_flags, launch
 from experiments.study.definition import Definition, load_definition
 from experiments.study.leaderboard import write_report
-from experiments.study.storage import require_own
+from experiments.study.storage import IDENTITY, require_own
 from experiments.study.trials import Trials
+from experiments.workdir import WorkdirError
 from transformer_jax.config import Data
 from transformer_jax.data.prepared import prepare_data
 
@@ -28,13 +29,15 @@ def main() -> None:
     flags.add_argument("--trials", type=int, help="how many in all, in place of Sweep.trials")
     flags.add_argument(
         "--storage",
-        help="the URL of the study's database, such as postgresql://user@host/name; else it is in the workdir",
+        help="the URL of the study's database, such as postgresql+psycopg://user@host/name; else it is in the workdir",
     )
     flags.add_argument("--report_only", action="store_true", help="report on the trials that are there; run nothing")
     add_flags(flags)
     args = flags.parse_args()
     trials = Trials(args.workdir, args.storage, _definition(args))
     require_own(trials.workdir, trials.definition)
+    if args.report_only and not (trials.workdir / IDENTITY).exists():
+        raise WorkdirError(f"{trials.workdir} holds no sweep (it has no {IDENTITY}): there is nothing to report")
     if not args.report_only:
         if trials.definition.sweep.trained is None:  # what is wrong with the data is wrong for all: said once, at once
             prepare_data(build(Data, trials.definition.bindings))

@@ -85,6 +85,17 @@ def run_command(name: str, *args: str, stdin: bytes = b"") -> Ended:
     return Ended(code, out.buffer.getvalue(), err.buffer.getvalue().decode())
 
 
+class StopAfter:
+    """In place of a signal: asks to stop after so many questions."""
+
+    def __init__(self, questions: int):
+        self.left = questions
+
+    def __call__(self) -> bool:
+        self.left -= 1
+        return self.left < 0
+
+
 def require_one_line(ended: Ended, pattern: str) -> None:
     """It ended on bad input, with one line and no more; `pattern` must match the whole of it."""
     assert ended.code != 0

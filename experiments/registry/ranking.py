@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.gin_bindings import load_experiment, to_gin
-from experiments.registry.records import CONFIG, HIGHER_IS_BETTER, PLACES, SEED, RegistryError, RunRecord, same_setting
-from experiments.registry.tables import Table, differing
+from experiments.gin_bindings import to_gin
+from experiments.registry.records import HIGHER_IS_BETTER, PLACES, SEED, RegistryError, RunRecord, same_setting
+from experiments.registry.tables import Table, as_written, differing
+from experiments.workdir import read_experiment
 from transformer_jax.metrics.significance import Interval, geometric_mean_interval, mean_interval
 
 _PERPLEXITY = "perplexity_per_piece"
@@ -94,7 +95,7 @@ def ranking_table(repeated: Sequence[Repeated], metric: str, split: str) -> Tabl
     for rank, (each, values) in enumerate(zip(repeated, settings, strict=True), 1):
         finished, interval = len(each.records), each.interval
         seeds = f"{finished} of {finished + len(each.unscored)}" if each.unscored else finished
-        shown = [repr(values[name]) if name in values else None for name in names]
+        shown = [as_written(values[name]) if name in values else None for name in names]
         rows.append([rank, _paths(each.records), seeds, interval.mean, interval.low, interval.high, *shown])
     return Table(columns, rows, {"low": metric, "high": metric})
 
@@ -161,4 +162,4 @@ def winner_gin(repeated: Sequence[Repeated], metric: str, split: str) -> str:
     if best.experiment is None:
         raise RegistryError(f"{best.path}: {best.problems[0]}")
     settings = _settings(best, metric, split)
-    return to_gin(load_experiment([best.path / CONFIG], [f"{name} = {value!r}" for name, value in settings.items()]))
+    return to_gin(read_experiment(best.path, [], [f"{name} = {value!r}" for name, value in settings.items()]))

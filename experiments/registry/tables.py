@@ -29,6 +29,7 @@ _FORMATS = {
     "updates": ",", "bleu": ".2f", "chrf": ".2f", "exact_match_percent": ".1f", "perplexity_per_piece": ".3f",
     "loss": ".4f", "target_tokens": ",.0f", "flops": ".2e",
 }  # fmt: skip
+_DIGITS = 8  # of a setting, for reading
 _NUMBER = re.compile(r"[-+.,:\de]*")
 _CONDITION = re.compile(r"\s*([\w.]+)\s*(==|!=|<=|>=|=|<|>)\s*(\S.*?)\s*")
 _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
@@ -74,6 +75,8 @@ def _cell(column: str, value: Any) -> str:
         return str(timedelta(seconds=round(value)))
     if column == "date":
         return value[:16].replace("T", " ")
+    if isinstance(value, float) and column not in _FORMATS:
+        return repr(value) if len(repr(value)) <= _DIGITS else f"{value:.4g}"
     return format(value, _FORMATS.get(column, "") if isinstance(value, (int, float)) else "")
 
 
@@ -192,7 +195,12 @@ def _order(value: Any) -> tuple[bool, float, str]:
 
 
 def _shown(values: Row, name: str) -> Any:
-    return repr(values[name]) if "." in name and name in values else values.get(name)
+    return as_written(values[name]) if "." in name and name in values else values.get(name)
+
+
+def as_written(value: Any) -> Any:
+    """A setting's value as gin writes it; a float as itself, for what was drawn at random has more digits than tell."""
+    return value if isinstance(value, float) else repr(value)
 
 
 def page(record: RunRecord) -> str:

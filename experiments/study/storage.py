@@ -20,7 +20,7 @@ from experiments.workdir import WorkdirError, write_text
 from transformer_jax.errors import UserError
 
 LOCK = ".sweep.lock"  # held while a trial is taken or the study is made
-_IDENTITY = "sweep.json"  # the study's name, and the definition that all workers must agree on
+IDENTITY = "sweep.json"  # the study's name, and the definition that all workers must agree on
 _SECONDS_TO_WAIT = 120  # for another process's write
 
 
@@ -30,13 +30,13 @@ class StorageError(UserError):
 
 def require_own(workdir: Path, definition: Definition) -> None:
     """Raises WorkdirError if `workdir` is another sweep's, or anything else's. Nothing is changed."""
-    path = workdir / _IDENTITY
+    path = workdir / IDENTITY
     if path.exists():
         _require_same(path, definition)
     elif workdir.exists() and not workdir.is_dir():
         raise WorkdirError(f"{workdir} is not a directory: choose another --workdir")
     elif workdir.exists() and any(not entry.name.startswith(".") for entry in workdir.iterdir()):
-        raise WorkdirError(f"{workdir} is not empty and no sweep's (it has no {_IDENTITY}): choose another --workdir")
+        raise WorkdirError(f"{workdir} is not empty and no sweep's (it has no {IDENTITY}): choose another --workdir")
 
 
 def open_study(workdir: Path, url: str | None, definition: Definition) -> optuna.Study:
@@ -68,7 +68,7 @@ def told_in_one_line(url: str | None) -> Iterator[None]:
 
 def _claimed(workdir: Path, definition: Definition) -> str:
     """The study's name, which no other in a database has."""
-    path = workdir / _IDENTITY
+    path = workdir / IDENTITY
     if not path.exists():
         name = f"{workdir.resolve().name}-{uuid.uuid4().hex[:12]}"
         identity = {"study": name, "definition": definition.described()}

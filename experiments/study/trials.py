@@ -137,7 +137,7 @@ class Trials:
     def _outcome(self, trial: Trial, runs: RunList) -> bool:
         failed = [state.detail for run in runs.runs if (state := runs.state(run)).kind == "failed"]
         if failed:
-            return _told(trial, TrialState.FAIL, failure=failed[0])
+            return _told(trial, TrialState.FAIL, failure=failed[0].removeprefix("failed: "))
         if runs.left():
             return False
         metric = self.definition.sweep.metric

@@ -121,3 +121,14 @@ def test_a_page_holds_everything_of_a_run(folder):
     assert "  command: train it\n" in text
     assert "  negative_log_likelihood: 2.25\n" in text
     assert f"{(folder / 'narrow' / 'results.json').stat().st_size:,} bytes  results.json" in text
+
+
+def test_a_setting_that_was_drawn_is_short_to_read_and_whole_in_csv():
+    table = Table(["Model.dropout_rate"], [[0.0005753317093586422], [0.1], [1e-9], [25.0]])
+    assert [line.strip("| ") for line in table.text("markdown").splitlines()[2:]] == [
+        "0.0005753",
+        "0.1",
+        "1e-09",
+        "25.0",
+    ]
+    assert table.text("csv").splitlines()[1:] == ["0.0005753317093586422", "0.1", "1e-09", "25.0"]

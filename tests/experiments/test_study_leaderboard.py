@@ -31,7 +31,7 @@ def test_trials_are_ranked_with_the_interval_of_their_seeds(swept):
     sweep, said = swept
     text = (sweep.workdir / "leaderboard.md").read_text()
     assert said.startswith(text)
-    assert text.startswith("6 trials: 5 finished, 1 failed\ntrial_0002 failed: failed: step 20: the loss is nan\n")
+    assert text.startswith("6 trials: 5 finished, 1 failed\ntrial_0002 failed: step 20: the loss is nan\n")
     ranked = re.findall(r"^\| (\d) \| (\S+)/trial_(\d+)/{seed_1,seed_2} \| 2 \| ([\d.-]+) \| ([\d.-]+) \| ([\d.-]+) \|",
                         text, re.MULTILINE)  # fmt: skip
     values = {trial.number: trial.value for trial in sweep.study().trials}
@@ -52,7 +52,7 @@ def test_every_trial_is_in_the_csv_in_full(swept):
         assert float(row["Model.dropout_rate"]) == trial.params["Model.dropout_rate"]
         assert row["value"] == ("" if trial.number == 2 else str(trial.value))
         assert (sweep.workdir / row["folder"]).is_dir()
-    assert listed[2]["failure"] == "failed: step 20: the loss is nan"
+    assert listed[2]["failure"] == "step 20: the loss is nan"
     assert listed[2]["last_step_reported"] == "10"
 
 

@@ -188,7 +188,7 @@ def test_a_trial_that_fails_is_one_that_failed(machine, tmp_path):
     machine.fails_at["trial_0001/seed_1"] = TrainingError("step 20: the loss is nan")
     sweep.work(observer=observer())
     assert states(sweep) == [TrialState.COMPLETE, TrialState.FAIL, TrialState.COMPLETE]
-    assert sweep.study().trials[1].user_attrs["failure"] == "failed: step 20: the loss is nan"
+    assert sweep.study().trials[1].user_attrs["failure"] == "step 20: the loss is nan"
     assert "trial_0001/seed_2" not in machine.trained, "it cannot have a mean any more"
     sweep.work(observer=observer())
     assert len(machine.trained) == 5, "nothing is tried again"

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tiny_commands import PROJECT_ROOT, require_one_line, run_command, snapshot, write_corpus
+from tiny_commands import PROJECT_ROOT, StopAfter, require_one_line, run_command, snapshot, write_corpus
 
 from experiments import command
 
@@ -31,17 +31,6 @@ sweep/Training.checkpoint_every_steps = ("choice", 5, 10, 20)
 
 def sweep(config: Path, workdir: Path, *flags: str):
     return run_command("sweep", f"--gin_file={config}", f"--workdir={workdir}", *flags)
-
-
-class StopAfter:
-    """In place of a signal: asks to stop after so many questions."""
-
-    def __init__(self, questions: int):
-        self.left = questions
-
-    def __call__(self):
-        self.left -= 1
-        return self.left < 0
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +99,7 @@ def test_a_trained_run_is_decoded_with_in_every_way_of_the_grid(workdir, tmp_pat
         ),
         (["--gin_param=sweep/Model.d_ff = ('choise', 8, 9)"], r".*choise is no distribution; did you mean choice\?"),
         (["--gin_param=sweep/Training.log_every_steps = ('choice', 8, 9)"], r".* cannot be swept: no score depends .*"),
+        (["--report_only"], r".*new holds no sweep \(it has no sweep.json\): there is nothing to report"),
         (["--trials=0"], r".*Sweep.trials = 0: must be at least 1"),
         (["--gin_param=Data.train = 'nowhere.tsv'"], r".*nowhere\.tsv.*"),
         (["--storage=sqlite:////nowhere/at/all.db"], r"--storage=sqlite:////nowhere/at/all.db: .*unable to open .*"),

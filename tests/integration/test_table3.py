@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tiny_commands import require_one_line, run_command, snapshot
+from tiny_commands import StopAfter, require_one_line, run_command, snapshot
 from tiny_rows import quality, write_scale
 
 from experiments import command
@@ -23,17 +23,6 @@ def scale(tmp_path_factory) -> Path:
 
 def table3(scale: Path, workdir: Path, *flags: str, rows=ROWS):
     return run_command("table3", f"--rows={','.join(rows)}", f"--gin_file={scale}", f"--workdir={workdir}", *flags)
-
-
-class StopAfter:
-    """In place of a signal: asks to stop after so many questions."""
-
-    def __init__(self, questions: int):
-        self.left = questions
-
-    def __call__(self):
-        self.left -= 1
-        return self.left < 0
 
 
 @pytest.fixture(scope="module")
