@@ -6,6 +6,7 @@ python -m experiments.table3 --rows=base,big --gin_file=gin_configs/scale/wmt14_
 
 The same command again goes on where it was stopped. Started several times, here or on other machines that share the
 file system, it works on one list, and no run is taken twice: a process for each GPU, or for each core of a small CPU.
+With --launcher=ray the nodes of a cluster work the list; --launcher=slurm writes a job array that does.
 """
 
 from argparse import Namespace
@@ -15,6 +16,7 @@ from experiments import command
 from experiments.ablation import conclusions, csv_table, estimate, parameter_counts, plot, tables
 from experiments.ablation.rows import require_folder_of_rows, row_names, row_runs
 from experiments.ablation.summary import TableSummary, summarise
+from experiments.launchers import launch
 from experiments.run_list import RunList
 from experiments.workdir import write_text
 from transformer_jax.data.prepared import prepare_data
@@ -29,6 +31,7 @@ def main() -> None:
     flags.add_argument("--dry_run", action="store_true", help="list the runs, and estimate what is left of them")
     flags.add_argument("--retry_failed", action="store_true", help="run again what failed before")
     flags.add_argument("--table_only", action="store_true", help="tabulate what is finished; run nothing")
+    launch.add_flags(flags)
     args = flags.parse_args()
     if args.params:
         print(parameter_counts.render(parameter_counts.parameter_table()))
@@ -46,7 +49,7 @@ def main() -> None:
         prepare_data(runs.runs[0].experiment.data)  # what is wrong with it is wrong for all runs: said once, at once
         if args.retry_failed:
             runs.forget_failures()
-        runs.work(observer=command.observer())
+        launch.launch(args, runs, command.observer())
     # Base's runs are compared with where they are there, whether or not they were asked for.
     summary = summarise(names, args.seeds, _list(args, row_names(f"base,{args.rows}")))
     print(_write(args.workdir, summary) if summary else "no run is finished yet")

@@ -24,6 +24,7 @@ ONLY_IN = {
     "jax.lax.axis_index": "transformer_jax/parallel.py",
     "jax.distributed": "transformer_jax/parallel.py",
     "orbax": "transformer_jax/training/checkpoint.py",
+    "ray": "experiments/launchers/ray_cluster.py",
     "tensorflow_datasets": "transformer_jax/data/corpus.py",
 }
 NOT_IN_THE_LIBRARY = ("print", "absl", "argparse", "gin")
@@ -143,7 +144,7 @@ def test_files_and_functions_are_short(source):
 def test_each_place_names_its_dependency():
     """The rules above would hold of a library that does nothing."""
     by_path = {source.path: source for source in ALL_SOURCES}
-    for prefix in ("gin", "jax.pmap", "jax.lax.psum", "jax.lax.axis_index", "orbax", "tensorflow_datasets"):
+    for prefix in ("gin", "jax.pmap", "jax.lax.psum", "jax.lax.axis_index", "orbax", "ray", "tensorflow_datasets"):
         assert any(is_or_is_in(name, prefix) for name in named(by_path[ONLY_IN[prefix]])), prefix
     assert {source.module.split(".")[1] for source in LIBRARY_SOURCES if source.module != LIBRARY} <= LEVELS.keys()
 
@@ -191,6 +192,7 @@ def test_a_right_arrow_is_not(path, text):
         "import jax.distributed",
         "import orbax.checkpoint as ocp",
         "from gin import config_parser",
+        "def f():\n    import ray",
         "def f():\n    import tensorflow_datasets",
         "import importlib\nimportlib.import_module(f'tensorflow_datasets.translate.{name}')",
     ],

@@ -7,6 +7,7 @@ are equal differences in loss.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import NamedTuple
 
 import matplotlib
@@ -24,6 +25,7 @@ from transformer_jax.metrics.significance import Comparison, Difference, Ratio
 OURS, PAPERS, BASE = "ours", "the paper's", "base"
 _COLOURS = {OURS: "#0072B2", PAPERS: "#D55E00", BASE: "#666666"}  # told apart without red and green: Okabe and Ito
 _EQUALITY: dict[Metric, float] = {"bleu": Difference.equality, "perplexity": Ratio.equality}
+_TITLE_WIDTH = 150  # characters that fit on a line
 _TITLES = {"A": "(A) heads", "B": "(B) key size", "C": "(C) model size", "D": "(D) regularisation", "E": "(E)"}
 _SYMBOLS = {
     "d_model": r"$d_\mathrm{model}$",
@@ -164,7 +166,7 @@ def _write(drawn: Figure, panels: np.ndarray, groups: Sequence[str], summary: Ta
         axis.set_title(_TITLES.get(group, ""), fontsize=12)
     panels[0][0].set_ylabel("BLEU, difference from base", fontsize=12)
     panels[1][0].set_ylabel("perplexity, divided by base's", fontsize=12)
-    drawn.suptitle(title(summary), fontsize=13)
+    drawn.suptitle(fill(title(summary), _TITLE_WIDTH), fontsize=12, y=0.995)
     handles = dict(zip(*reversed(panels[0][0].get_legend_handles_labels()), strict=True))
     style = {"ncols": 3, "frameon": False, "fontsize": 12, "title_fontsize": 10}
     drawn.legend([handles[label] for label in _COLOURS], list(_COLOURS), loc="lower center", title=_NOTE, **style)

@@ -53,9 +53,9 @@ def _experiment(row: str, gin_files: Sequence[str], gin_params: Sequence[str]) -
 
 
 def require_folder_of_rows(root: Path) -> None:
-    """Raises WorkdirError if `root` holds anything but rows and tables made of them."""
+    """Raises WorkdirError if `root` holds anything but rows, tables made of them, and a launcher's files."""
     entries = sorted(path.name for path in root.iterdir()) if root.is_dir() else []
-    strangers = [name for name in entries if name not in TABLE_3 and not name.startswith((".", "table3"))]
+    strangers = [name for name in entries if name not in TABLE_3 and not name.startswith((".", "table3", "slurm"))]
     if strangers:
         raise WorkdirError(f"{root} is no folder of Table 3's rows (it holds {strangers[0]}): choose another --workdir")
     if root.exists() and not root.is_dir():

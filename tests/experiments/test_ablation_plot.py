@@ -2,6 +2,7 @@
 
 import math
 import struct
+from dataclasses import replace
 
 import pytest
 from matplotlib.axes import Axes
@@ -155,3 +156,14 @@ def test_the_title_says_scale_corpus_and_seeds():
         "Ours: builtin:dev (en-de), 500 sentences; seeds a row: 1 to 3"
     )
     assert title(table(not_run("base"))).endswith("seeds a row: 0")
+
+
+def test_a_long_title_stays_in_the_picture_and_off_the_panels():
+    """Files are named by their paths."""
+    paths = "data/multi30k/tok/val.lc.norm.tok.en.gz and data/multi30k/tok/val.lc.norm.tok.de.gz, 1,014 sentences"
+    picture = figure(replace(whole_table(), corpus=paths))
+    picture.draw_without_rendering()
+    (box,) = [text.get_window_extent() for text in picture.texts if text.get_text().startswith("Table 3")]
+    assert 0 <= box.x0 < box.x1 <= picture.bbox.width
+    assert box.y1 <= picture.bbox.height
+    assert box.y0 >= max(axis.title.get_window_extent().y1 for axis in picture.axes)
