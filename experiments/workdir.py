@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,7 +31,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
     Processes that write one file at a time do not meet: the last one's stays.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.tmp")
     try:
         yield temporary
         os.replace(temporary, path)

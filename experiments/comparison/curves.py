@@ -52,12 +52,12 @@ def figure(a: ComparedRun, b: ComparedRun) -> Figure:
 
 
 def _draw(axes: Axes, run: ComparedRun, kind: str, name: str) -> None:
-    records = [record for record in run.log if record["kind"] == kind]
+    records = [record for record in run.record.logged if record["kind"] == kind]
     steps, values = ([record[field] for record in records] for field in ("step", name))
     axes.plot(steps, values, label=f"{run.label}: {run.workdir}", **_STYLES[run.label])
 
 
 def _with_setting(name: str, a: ComparedRun, b: ComparedRun, setting: str) -> str:
     """The axis's name; where the runs' curves are not of one kind, why."""
-    ours, theirs = a.settings[setting], b.settings[setting]
+    ours, theirs = (run.record.settings()[setting] for run in (a, b))
     return name if ours == theirs else f"{name}\n(not comparable: {setting} is {ours} in A, {theirs} in B)"

@@ -10,33 +10,30 @@ from transformer_jax.training.metrics_log import Record
 def progress_section(a: ComparedRun, b: ComparedRun) -> str:
     """Updates, tokens, time and dev perplexity so far, as Markdown; then what is missing, and what is the same."""
     rows: dict[str, Callable[[ComparedRun], str]] = {
-        "updates": _updates,
-        "target tokens": _target_tokens,
-        "minutes in updates": lambda run: f"{sum(record['seconds'] for record in _windows(run).values()) / 60:.1f}",
+        "updates": lambda run: f"{_took(run, 'updates') or '0'} of {run.settings['Training.num_steps']:,}",
+        "target tokens": lambda run: _took(run, "target_tokens"),
+        "minutes in updates": lambda run: _took(run, "seconds", unit=60, digits=1),
         "dev perplexity, last": lambda run: _perplexity(_dev(run)[-1:]),
         "dev perplexity, lowest": lambda run: _perplexity(sorted(_dev(run), key=lambda record: record["perplexity"])),
     }
     grid = table(["", "A", "B"], [[name, cell(a), cell(b)] for name, cell in rows.items()])
-    failed = [f"{run.label} failed: {run.failure}" for run in (a, b) if run.failure]
+    failed = [f"{run.label} failed: {run.record.failure}" for run in (a, b) if run.record.failure]
     return "\n".join(filter(None, [grid, listed([*failed, *a.missing, *b.missing, *_same_way(a, b)])]))
 
 
-def _updates(run: ComparedRun) -> str:
-    return f"{max((end for _, end in _windows(run)), default=0):,} of {run.experiment.training.num_steps:,}"
-
-
-def _target_tokens(run: ComparedRun) -> str:
-    windows = _windows(run).items()
-    return f"{sum((end - start) * record['target_tokens_per_update'] for (start, end), record in windows):,.0f}"
+def _took(run: ComparedRun, name: str, *, unit: int = 1, digits: int = 0) -> str:
+    """Of all its training, in `unit`s; "" where that is not known."""
+    value = run.record.totals.get(name)
+    return "" if value is None else f"{value / unit:,.{digits}f}"
 
 
 def _dev(run: ComparedRun) -> list[Record]:
-    return [record for record in run.log if record["kind"] == "dev"]
+    return [record for record in run.record.logged if record["kind"] == "dev"]
 
 
 def _perplexity(records: list[Record]) -> str:
     """That of the first."""
-    return f"{records[0]['perplexity']:.3f} at {records[0]['step']:,}" if records else "none yet"
+    return f"{records[0]['perplexity']:.3f} at {records[0]['step']:,}" if records else "none logged"
 
 
 def _same_way(a: ComparedRun, b: ComparedRun) -> list[str]:
@@ -53,7 +50,7 @@ def _same_way(a: ComparedRun, b: ComparedRun) -> list[str]:
 
 def _windows(run: ComparedRun) -> dict[tuple[int, int], Record]:
     """(the step before the first update, the last update's step) -> the record of them."""
-    records = [record for record in run.log if record["kind"] == "train"]
+    records = [record for record in run.record.logged if record["kind"] == "train"]
     starts = [0, *(record["step"] for record in records)]
     return {(start, record["step"]): record for start, record in zip(starts, records, strict=False)}
 

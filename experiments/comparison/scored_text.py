@@ -3,7 +3,6 @@
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Int
@@ -72,17 +71,13 @@ def read_texts(run: ComparedRun) -> TextsOfSplit:
 
 def _data_scored(run: ComparedRun) -> Data:
     """The config's, or what `evaluate` was told instead."""
-    names = {field.name: f"Data.{field.name}" for field in dataclasses.fields(Data)}
-    told: dict[str, Any] = {
-        field: run.settings_scored[name] for field, name in names.items() if name in run.settings_scored
-    }
-    return dataclasses.replace(run.experiment.data, **told)
+    return Data(**{field.name: run.settings[f"Data.{field.name}"] for field in dataclasses.fields(Data)})
 
 
 def scored_text(run: ComparedRun, texts: TextsOfSplit) -> ScoredText:
     """Raises ComparisonError where a run's translations are not those that it scored."""
     entry, translations = run.entry or {}, run.translations or []
-    tokenizer = run.settings_scored["Scoring.bleu_tokenizer"]
+    tokenizer = run.settings["Scoring.bleu_tokenizer"]
     statistics = sentence_statistics(translations, texts.corpus.targets, tokenizer=tokenizer)
     if not math.isclose(float(bleu(statistics.sum(0))), entry["bleu"]["value"], abs_tol=1e-6):
         raise ComparisonError(

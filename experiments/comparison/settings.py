@@ -31,12 +31,12 @@ def settings_section(a: ComparedRun, b: ComparedRun) -> str:
 
 def different_settings(a: ComparedRun, b: ComparedRun) -> list[Different]:
     """Settings that training or scoring had, in the config's order: what a run was scored with is what counts."""
-    return _different(_in_effect(a), _in_effect(b))
+    return _different(a.settings, b.settings)
 
 
 def scored_otherwise(run: ComparedRun) -> list[str]:
     """A line where the scores were made with other settings than the folder's config, as bindings on `evaluate` do."""
-    kept, used = run.settings, _in_effect(run)
+    kept, used = run.record.settings(), run.settings
     changes = [f"{name} = {used[name]!r}, not {kept[name]!r}" for name in kept if used[name] != kept[name]]
     return [f"{run.label} was scored with other settings than its config's: {'; '.join(changes)}"] if changes else []
 
@@ -51,15 +51,11 @@ def different_vocabularies(a: ComparedRun, b: ComparedRun) -> list[Different]:
 def different_provenance(a: ComparedRun, b: ComparedRun) -> list[Different]:
     """Of training and of scoring, each where both runs have it."""
     different = []
-    for what, ours, theirs in (("training", a.launches, b.launches), ("scoring", _scored(a), _scored(b))):
+    for what, ours, theirs in (("training", a.record.launches, b.record.launches), ("scoring", _scored(a), _scored(b))):
         if ours and theirs:
             found = _different(_provenance(ours), _provenance(theirs), str)
             different += [row._replace(name=f"{row.name}, {what}") for row in found]
     return different
-
-
-def _in_effect(run: ComparedRun) -> dict[str, Any]:
-    return run.settings | run.settings_scored
 
 
 def _scored(run: ComparedRun) -> list[dict[str, Any]]:

@@ -4,7 +4,6 @@ A run is a folder with a `config.gin`. No list is kept beside the folders: they 
 file lacks is blank; what cannot be read is said. Nothing is written.
 """
 
-import json
 import math
 import os
 import re
@@ -13,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.gin_bindings import load_experiment, resolved
+from experiments.gin_bindings import resolved
+from experiments.registry.files import json_lines, json_object
 from experiments.results import training_summary
 from experiments.run_list import FAILURE
+from experiments.workdir import read_experiment
 from transformer_jax.config import ConfigError, Experiment
 from transformer_jax.errors import UserError
 from transformer_jax.training.loop import out_of_patience
@@ -47,7 +48,7 @@ class RunRecord:
     results: dict[str, dict[str, Any]]  # by split
     failure: str | None
     totals: dict[str, float]  # of training: updates, target_tokens, seconds, flops; only what is known
-    problems: tuple[str, ...]  # what cannot be read
+    problems: tuple[str, ...]  # what cannot be read; each begins with the file's name
 
     @property
     def progress(self) -> str:
@@ -170,61 +171,25 @@ def read_run(path: Path) -> RunRecord:
     problems: list[str] = []
     experiment = None
     try:
-        experiment = load_experiment([path / CONFIG])
+        experiment = read_experiment(path, [], [])
     except ConfigError as error:
         said = str(error).removeprefix(f"{path}/")
         problems.append(said if CONFIG in said else f"{CONFIG}: {said}")
-    logged = _json_lines(path / "metrics.jsonl", ("kind", "step"), problems)
-    results = _json_object(path / "results.json", problems)
+    logged = json_lines(path / "metrics.jsonl", ("kind", "step"), problems)
+    results = json_object(path / "results.json", problems)
     entries = {split: entry for split, entry in results.items() if isinstance(entry, dict)}
     problems += [f"results.json: {split} is not a split's scores" for split in results if split not in entries]
-    failure = _json_object(path / FAILURE, problems).get("error", "no word on why")
+    failure = json_object(path / FAILURE, problems).get("error", "no word on why")
     return RunRecord(
         path=path,
         experiment=experiment,
-        launches=_json_lines(path / "launches.jsonl", (), problems),
+        launches=json_lines(path / "launches.jsonl", (), problems),
         logged=logged,
         results=entries,
         failure=str(failure) if (path / FAILURE).exists() else None,
         totals=_totals(path, experiment, logged, entries),
         problems=tuple(problems),
     )
-
-
-def _text(path: Path, problems: list[str]) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8") if path.exists() else None
-    except (OSError, UnicodeDecodeError) as error:
-        problems.append(f"{path.name}: {error.strerror if isinstance(error, OSError) else 'not UTF-8'}")
-        return None
-
-
-def _parsed(text: str) -> Any:
-    """None for what is no JSON."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
-
-
-def _json_object(path: Path, problems: list[str]) -> dict[str, Any]:
-    text = _text(path, problems)
-    value = {} if text is None else _parsed(text)
-    if isinstance(value, dict):
-        return value
-    problems.append(f"{path.name} is not a JSON object")
-    return {}
-
-
-def _json_lines(path: Path, keys: Sequence[str], problems: list[str]) -> tuple[dict[str, Any], ...]:
-    """The objects of the file that have all `keys`. A last line that a kill cut short is no problem."""
-    *lines, rest = (_text(path, problems) or "").split("\n")
-    values = list(map(_parsed, [*lines, rest] if _parsed(rest) is not None else lines))
-    objects = [value for value in values if isinstance(value, dict) and value.keys() >= set(keys)
-               and isinstance(value.get("step", 0), int)]  # fmt: skip
-    if len(objects) < len(values):
-        problems.append(f"{path.name}: {len(values) - len(objects):,} of {len(values):,} lines cannot be read")
-    return tuple(objects)
 
 
 def _totals(

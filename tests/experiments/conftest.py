@@ -1,7 +1,7 @@
 """Runs to be compared, made up."""
 
 import pytest
-from compared_runs import make_run, write_text
+from run_folders import make_translated_run, write_text
 
 
 @pytest.fixture(scope="session")
@@ -16,8 +16,8 @@ def pair(compared_text, tmp_path):
 
     def make(*bindings, **changes):
         return (
-            make_run(tmp_path / "a", compared_text),
-            make_run(tmp_path / "b", compared_text, *bindings, **changes),
+            make_translated_run(tmp_path / "a", compared_text),
+            make_translated_run(tmp_path / "b", compared_text, *bindings, **changes),
         )
 
     return make

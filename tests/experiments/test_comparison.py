@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from compared_runs import LOG, MADE, without_last
+from run_folders import LOG, MADE, without_last
 from tiny_commands import run_command, snapshot
 
 from experiments.comparison.curves import figure
@@ -26,8 +26,9 @@ def rows(printed: str) -> dict[str, list[str]]:
 
 
 def test_identical_runs_are_said_to_be_identical_and_nothing_is_tested(pair):
-    printed = compared(*pair())
-    assert "All 50 settings are the same." in printed
+    a, b = pair()
+    printed = compared(a, b)
+    assert f"All {len(resolved(load_experiment([a / 'config.gin'])))} settings are the same." in printed
     assert "Code, libraries and machine are the same." in printed
     assert "A and B are identical on this split: the same translations, the same scores. Nothing to test." in printed
     assert "approximate randomisation" not in printed
@@ -106,7 +107,7 @@ def test_a_run_that_is_not_scored_is_compared_as_far_as_it_is(pair):
     printed, found = compared(a, b), rows(compared(a, b))
     assert f"- B has not been scored on test yet: python -m experiments.evaluate --workdir={b} --split=test" in printed
     assert found["updates"] == ["80 of 150", "50 of 150"]
-    assert found["dev perplexity, last"] == ["13.000 at 80", "none yet"]
+    assert found["dev perplexity, last"] == ["13.000 at 80", "none logged"]
     assert found["BLEU"] == ["100.00", "", ""]
     assert found["length, divided by the references'"] == ["1.000"]
     assert "## difference" not in printed
@@ -129,6 +130,24 @@ def test_a_run_whose_translations_are_gone(pair):
     printed = compared(a, b)
     assert f"- B has no translations of test: python -m experiments.evaluate --workdir={b} --split=test" in printed
     assert rows(printed)["BLEU"] == ["100.00", "100.00", "+0.00"]
+
+
+def test_a_run_that_was_scored_with_anothers_weights_has_no_log(pair):
+    """It has scores and translations; what its weights took stands with them."""
+    a, b = pair(
+        "Decoding.beam_size = 3", log=[], made={}, training={"updates": 80, "target_tokens": 680, "seconds": 90}
+    )
+    assert not [path.name for path in b.iterdir() if path.suffix == ".jsonl"]
+    printed = compared(a, b, f"--into={a.parent / 'pictures'}")
+    found = rows(printed)
+    assert [found[name] for name in ("updates", "target tokens", "minutes in updates")] == [
+        ["80 of 150"] * 2, ["680"] * 2, ["1.5"] * 2,
+    ]  # fmt: skip
+    assert found["dev perplexity, last"] == ["13.000 at 80", "none logged"]
+    assert "- B has no log: what it says of training is from its scores\n" in printed
+    assert "has not" not in printed
+    assert found["BLEU"] == ["100.00", "100.00", "+0.00"]
+    assert "A and B are identical on this split" in printed
 
 
 def test_a_run_that_failed_says_why(pair):

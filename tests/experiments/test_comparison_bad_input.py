@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from compared_runs import make_run, without_last
+from run_folders import make_translated_run, without_last
 from tiny_commands import require_one_line, run_command, snapshot
 
 
@@ -48,18 +48,34 @@ def spoil_the_log(folder):
     (folder / "metrics.jsonl").write_text('{"kind": "train"}\n')
 
 
+def drop_a_loss(folder):
+    record = {"kind": "train", "step": 7, "loss": None, "seconds": 1.5, "target_tokens_per_update": 3.0}
+    (folder / "metrics.jsonl").write_text(json.dumps(record) + "\n")
+
+
+def spoil_a_launch(folder):
+    (folder / "launches.jsonl").write_text("[]\n{}\n")
+
+
+def spoil_the_config(folder):
+    (folder / "config.gin").write_text("Model.d_fff = 3\n")
+
+
 def remove_the_config(folder):
     (folder / "config.gin").unlink()
 
 
 SPOILT = {
-    "not a run": (remove_the_config, r"\S+/b holds no run \(it has no config\.gin\): .*"),
-    "a list for results": (write_results, r"\S+/b/results\.json is not a run's results"),
-    "results cut short": (write_no_json, r"\S+/b/results\.json is not a run's results"),
+    "not a run": (remove_the_config, r"\S+/b holds no run \(it has no config\.gin\)"),
+    "a list for results": (write_results, r"\S+/b/results\.json is not a JSON object"),
+    "results cut short": (write_no_json, r"\S+/b/results\.json is not a JSON object"),
     "a score is lacking": (drop_a_score, r"\S+/b/results\.json lacks chrf of test: evaluate the run again"),
     "a translation is lacking": (cut_a_translation, r"\S+/translations\.test\.txt has 10 lines for 11 sentences: .*"),
     "another translation": (change_a_translation, r"\S+/b: the translations of test are not those that .* scores: .*"),
-    "not a log": (spoil_the_log, r"\S+/b/metrics\.jsonl is not a run's log.*"),
+    "not a log": (spoil_the_log, r"\S+/b/metrics\.jsonl: 1 of 1 lines cannot be read"),
+    "no loss": (drop_a_loss, r"\S+/b/metrics\.jsonl is not a run's log: a record lacks what all have"),
+    "not a launch": (spoil_a_launch, r"\S+/b/launches\.jsonl: 1 of 2 lines cannot be read"),
+    "no setting": (spoil_the_config, r"\S+/b/config\.gin, line 1: Model\.d_fff is no setting.*"),
 }
 
 
@@ -77,7 +93,9 @@ def test_text_that_has_changed_since_is_refused(compared_text, tmp_path):
     shutil.copytree(compared_text.parent, tmp_path / "text")
     config = tmp_path / "text" / "tiny.gin"
     config.write_text(config.read_text().replace(str(compared_text.parent), str(tmp_path / "text")))
-    a, b = (make_run(tmp_path / name, config, translate=how) for name, how in (("a", str), ("b", without_last)))
+    a, b = (
+        make_translated_run(tmp_path / name, config, translate=how) for name, how in (("a", str), ("b", without_last))
+    )
     with (tmp_path / "text" / "test.tsv").open("a") as file:
         file.write("one more\teine mehr\n")
     pattern = r"\S+/test\.tsv has changed since A \(\S+/a\) was scored: evaluate it again"

@@ -189,6 +189,28 @@ def test_a_worker_is_where_and_who_its_driver_is(worker, tmp_path):
     assert observer.should_stop()
 
 
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ([], "nothing is left"),
+        (["trial_0003, of 9: rate = 2", "seed_1, 1 of 1"], "trial_0003, of 9: rate = 2; seed_1, 1 of 1"),
+        (["a: process 5 on node7 has it", "b, 2 of 2", "b failed: nan"], "b, 2 of 2; b failed: nan"),
+        (["a: process 5 on node7 has it", "b: process 6 on node8 has it"], "b: process 6 on node8 has it"),
+    ],
+)
+def test_a_task_tells_what_it_did_or_why_it_had_nothing_to_do(lines, said):
+    assert ray_cluster._said(lines) == said
+
+
+def test_what_a_list_says_of_a_run_that_another_has_is_known(tmp_path):
+    run, said = Run("a", tiny_experiment()), []
+    claim(tmp_path / run.name, run.experiment, accept_changes=False)
+    with taken(tmp_path / run.name / ".run.lock"):
+        RunList([run], tmp_path, "dev").work(observer=Observer(print, said.append, lambda: False))
+    assert len(said) == 1
+    assert ray_cluster._said([*said, "b, 2 of 2"]) == "b, 2 of 2"
+
+
 @pytest.mark.parametrize("spoil", [
     lambda folder: folder.rename(folder.with_name("elsewhere")),
     lambda folder: (folder / ".shared").unlink(),

@@ -74,6 +74,19 @@ def test_without_a_log_the_scores_say_what_training_took(folder):
     assert read_run(folder / "narrow").totals == {"updates": 10}
 
 
+def test_a_run_that_was_scored_with_anothers_weights_is_a_run_like_others(folder):
+    """Its folder has neither a log nor launches: what its weights took stands with its scores."""
+    path = make_run(folder / "greedy", bleu=30.0, beam_size=1)
+    change_entry(path, training={"updates": 10, "seconds": 3600.0}, revision="def", date="2026-02-03T04:05:06+00:00")
+    record = read_run(path)
+    assert sorted(path.name for path in path.iterdir()) == ["config.gin", "results.json"]
+    assert (record.state("dev"), record.state("test"), record.remarks("dev")) == ("scored", "trained", [])
+    values = row(record, "dev")
+    assert [values[name] for name in ("updates", "seconds", "bleu", "revision")] == [10, 3600.0, 30.0, "def"]
+    assert page(record).startswith(f"{path}: trained, scored on dev\n")
+    assert names(ranking(read_runs([folder]), "bleu", "dev")[0].records, folder) == ["greedy"]
+
+
 def test_scores_of_other_settings_or_steps_are_remarked(folder):
     scored_with = {"Decoding.beam_size": 1, "Data.train": ["a", "b"]}
     path = make_run(folder / "other", steps=[4, 10], bleu=20.0, scored_with=scored_with)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from train_states import assert_equal, files_of, save_three, silent, state_at
 
+from transformer_jax.training import checkpoint
 from transformer_jax.training.checkpoint import CheckpointError, Checkpoints
 
 
@@ -129,6 +130,41 @@ def test_a_kill_while_saving_leaves_no_half_checkpoint(saved, monkeypatch, nth):
     checkpoints.save(state_at(14))
     assert sorted(path.name for path in saved.iterdir()) == ["12", "13", "14"]
     assert_equal(Checkpoints(saved, keep=3).restore_newest(state_at(0), silent), state_at(14))
+
+
+class _KilledWriter(BaseException):
+    pass
+
+
+def _killed(_folder: Path) -> None:
+    raise _KilledWriter
+
+
+@pytest.mark.parametrize("others", [True, False])
+def test_a_kill_before_the_checksums_are_written_loses_nothing(tmp_path, monkeypatch, others):
+    """Orbax has made it a checkpoint by then. It may be the first of a run."""
+    folder = save_three(tmp_path / "checkpoints") if others else tmp_path / "checkpoints"
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "keep_checksums", _killed)
+        with pytest.raises(_KilledWriter):
+            Checkpoints(folder, keep=3).save(state_at(14))
+    told = []
+    checkpoints = Checkpoints(folder, keep=3)
+    assert_equal(checkpoints.restore_newest(state_at(0), told.append), state_at(14))
+    assert told == []
+    assert checkpoints.average(1, state_at(0).params)[1] == [14], "it is as whole as any"
+
+
+def test_a_kill_before_the_checksums_hides_no_damage(saved, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "keep_checksums", _killed)
+        with pytest.raises(_KilledWriter):
+            Checkpoints(saved, keep=3).save(state_at(14))
+    DAMAGES["bit of the optimizer's state"](saved / "14")
+    told = []
+    checkpoints = Checkpoints(saved, keep=3)
+    assert_equal(checkpoints.restore_newest(state_at(0), told.append), state_at(13))
+    assert [line.split(":")[0] for line in told] == [f"checkpoint {saved / '14'} is damaged"]
 
 
 def test_an_average_of_a_damaged_checkpoint_is_refused(saved):

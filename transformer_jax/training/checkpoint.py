@@ -15,7 +15,7 @@ import orbax.checkpoint as ocp
 from orbax.checkpoint.checkpoint_managers import LatestN
 
 from transformer_jax.errors import UserError
-from transformer_jax.training.file_checksums import find_damage, keep_checksums
+from transformer_jax.training.file_checksums import find_damage, has_checksums, keep_checksums
 from transformer_jax.training.step import TrainState
 
 Manifest = dict[str, list]
@@ -68,7 +68,7 @@ class Checkpoints:
         """
         for step in reversed(self.steps):
             try:
-                parts = self._restore(step, {"params": like.params, "opt_state": like.opt_state})
+                parts = self._restore_all(step, {"params": like.params, "opt_state": like.opt_state})
             except CheckpointError as error:
                 on_damaged(str(error))
                 damaged = step
@@ -102,11 +102,25 @@ class Checkpoints:
             total = jax.tree.map(lambda a, b: a + np.asarray(b), total, params)
         return jax.tree.map(lambda leaf: (leaf / len(steps)).astype(np.float32), total), steps
 
+    def _restore_all(self, step: int, like: dict[str, Any]) -> dict[str, Any]:
+        """All parts of one checkpoint. A save that was killed before its last file, the checksums, ends here."""
+        folder = self.directory / str(step)
+        if has_checksums(folder):
+            return self._restore(step, like)
+        parts = self._read(step, like)
+        keep_checksums(folder)
+        return parts
+
     def _restore(self, step: int, like: dict[str, Any]) -> dict[str, Any]:
+        """The named parts of one checkpoint whose files are what was written."""
+        folder = self.directory / str(step)
+        if damage := find_damage(folder):
+            raise CheckpointError(f"checkpoint {folder} is damaged: {damage}")
+        return self._read(step, like)
+
+    def _read(self, step: int, like: dict[str, Any]) -> dict[str, Any]:
         """The named parts of one checkpoint, compared with its manifest and with `like`."""
         name = f"checkpoint {self.directory / str(step)}"
-        if damage := find_damage(self.directory / str(step)):
-            raise CheckpointError(f"{name} is damaged: {damage}")
         read = ocp.args.Composite(manifest=ocp.args.JsonRestore())
         try:
             described = self._manager.restore(step, args=read)["manifest"]

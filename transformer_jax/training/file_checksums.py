@@ -15,6 +15,11 @@ def keep_checksums(folder: Path) -> None:
     os.replace(temporary, folder / _NAME)
 
 
+def has_checksums(folder: Path) -> bool:
+    """Whether `keep_checksums` has come to its end there."""
+    return (folder / _NAME).exists()
+
+
 def find_damage(folder: Path) -> str | None:
     """What is wrong with the first file that is not as it was; None if all are. Without checksums nothing is whole."""
     path = folder / _NAME
