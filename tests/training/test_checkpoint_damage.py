@@ -160,7 +160,7 @@ def test_a_kill_before_the_checksums_hides_no_damage(saved, monkeypatch):
         patch.setattr(checkpoint, "keep_checksums", _killed)
         with pytest.raises(_KilledWriter):
             Checkpoints(saved, keep=3).save(state_at(14))
-    DAMAGES["bit of the optimizer's state"](saved / "14")
+    DAMAGES["name of a part in the manifest"](saved / "14")
     told = []
     checkpoints = Checkpoints(saved, keep=3)
     assert_equal(checkpoints.restore_newest(state_at(0), told.append), state_at(13))

@@ -133,12 +133,12 @@ def test_a_stop_changes_no_checkpoint_that_an_average_is_made_of(whole, tmp_path
 
 def test_a_damaged_interrupted_state_is_said_and_the_last_checkpoint_used(whole, tmp_path):
     run = Run(tmp_path).train(stop_at=6, checkpoint_every_steps=5)
-    (tmp_path / "interrupted" / "6" / "checksums.json").unlink()
+    (tmp_path / "interrupted" / "6" / "checksums.json").write_text("{}")
     run.lines.clear()
     run.train(checkpoint_every_steps=5)
-    assert run.lines == [
-        f"checkpoint {tmp_path / 'interrupted' / '6'} is damaged: checksums.json is missing", "resumed from step 5",
-    ]  # fmt: skip
+    damaged, resumed = run.lines
+    assert damaged.startswith(f"checkpoint {tmp_path / 'interrupted' / '6'} is damaged: ")
+    assert resumed == "resumed from step 5"
     assert run.steps("interrupted") == []
     assert_equal(run.state(), whole.state())
 
