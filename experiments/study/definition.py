@@ -67,20 +67,13 @@ def load_definition(gin_files: Sequence[str], gin_params: Sequence[str]) -> Defi
     said = load_bindings(gin_files, gin_params, known=settings_of(Sweep), scope=_SCOPE)
     sweep = build(Sweep, said)
     space = tuple(dimension(binding) for name, binding in said.items() if name.startswith(f"{_SCOPE}/"))
-    if not space:
-        raise ConfigError(f'nothing varies: say {_SCOPE}/Model.dropout_rate = ("uniform", 0.0, 0.4) or the like')
-    bindings = {name: binding for name, binding in said.items() if name.split(".")[0] != Sweep.__name__}
-    bindings = {name: binding for name, binding in bindings.items() if "/" not in name}
+    fixed = {name: binding for name, binding in said.items() if not name.startswith((f"{_SCOPE}/", "Sweep."))}
     if sweep.trained is not None:
-        consumed.require_decoding_only(bindings.values())
-        bindings = _of_run(Path(sweep.trained)) | bindings
-    definition = Definition(sweep, bindings, space)
-    _require_said_once(space)
-    for each in dimensions(space):
-        for name in _settings(each):
-            consumed.require_consumed(name, each.where, sweep)
+        consumed.require_decoding_only(fixed.values())
+        fixed = _of_run(Path(sweep.trained)) | fixed
+    _require_searchable(space, sweep)
+    definition = Definition(sweep, fixed, space)
     _require_possible(definition)
-    grid(space, 1) if sweep.sampler == "grid" else None
     return definition
 
 
@@ -98,13 +91,19 @@ def _settings(each: Dimension) -> set[str]:
     return {name for option in options for name in option.settings}.union(*nested)
 
 
-def _require_said_once(space: Space) -> None:
+def _require_searchable(space: Space, sweep: Sweep) -> None:
+    """There is something to search, each setting varies once, and trials can be compared by what it does."""
+    if not space:
+        raise ConfigError(f'nothing varies: say {_SCOPE}/Model.dropout_rate = ("uniform", 0.0, 0.4) or the like')
     seen: dict[str, Dimension] = {}
     for each in space:
         for name in sorted(_settings(each)):
             if name in seen:
                 raise ConfigError(f"{each.where}: {name} varies in {_SCOPE}/{seen[name].name} already")
             seen[name] = each
+            consumed.require_consumed(name, each.where, sweep)
+    if sweep.sampler == "grid":
+        grid(space, at_most=1)  # raises where there is none
 
 
 def _require_possible(definition: Definition) -> None:

@@ -9,10 +9,14 @@ from itertools import combinations
 
 import optuna
 import pytest
+from matplotlib.figure import Figure
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState, create_trial
 
-from experiments.study import pictures
+from experiments.study.drawing import ORANGE
+from experiments.study.finished_trials import finished_trials
+from experiments.study.importance import importance, number_of_best
+from experiments.study.parallel_coordinates import parallel_coordinates
 from experiments.study.pictures import write_pictures
 
 RATE, DROPOUT, STEPS = "Optimizer.learning_rate_scale", "Model.dropout_rate", "Optimizer.warmup_steps"
@@ -57,12 +61,12 @@ def decided_by(name: str, count: int = 37, direction: str = "maximize") -> optun
 
 
 def finished(study: optuna.Study):
-    return pictures._finished(study, "BLEU")
+    return finished_trials(study, "BLEU")
 
 
 def shares(study: optuna.Study) -> dict[str, float]:
     """In the picture's order, from above."""
-    bars = pictures._importance(finished(study))[0].data[0]
+    bars = importance(finished(study))[0].data[0]
     return dict(reversed(list(zip(bars.y, bars.x, strict=True))))
 
 
@@ -152,7 +156,7 @@ def test_pages_fetch_nothing_and_name_every_parameter(written):
 
 
 def test_every_axis_of_the_page_has_its_name_in_full(written):
-    page, _ = pictures._parallel_coordinates(finished(written[0]))
+    page, _ = parallel_coordinates(finished(written[0]))
     names = [re.sub(r"^(\w+\.)<br>", r"\1", text).replace("<br>", " ") for text in page.layout.xaxis.ticktext]
     assert names == ["BLEU (higher is better)", *sorted(SPACE)]
 
@@ -173,7 +177,7 @@ def test_parameters_that_matter_equally_have_one_order():
 
 def test_pictures_say_how_many_trials_they_show(written):
     counts = "37 of 46 trials shown; not shown: 1 running, 1 without a finite score, 5 pruned, 2 failed"
-    for draw in (pictures._importance, pictures._parallel_coordinates):
+    for draw in (importance, parallel_coordinates):
         page, drawn = draw(finished(written[0]))
         titles = page.layout.title.text.replace("<br>", " "), drawn.get_suptitle().replace("\n", " ")
         assert all("BLEU (higher is better)" in title and counts in title for title in titles)
@@ -193,7 +197,7 @@ def test_a_conditional_parameter_is_ranked_among_the_trials_that_have_it():
     found = shares(study)
     assert list(found)[:2] == [D_K, "heads"] or list(found)[:2] == ["heads", D_K]
     having = sum(D_K in each for each in points)
-    page, _ = pictures._importance(finished(study))
+    page, _ = importance(finished(study))
     labels = [label.replace("<br>", " ") for label in page.layout.yaxis.ticktext]
     assert f"{D_K} (in {having} of 60 trials)" in labels
     assert DROPOUT in labels
@@ -206,9 +210,9 @@ BEST = [(2, 1, True), (3, 1, True), (7, 3, True), (19, 5, True), (20, 5, False),
 def test_the_best_are_a_quarter_but_five_where_that_is_no_more_than_half(count, best, warned):
     drawn = random.Random(13)
     young = finished(study_of(*(trial(point(drawn), float(score)) for score in range(count))))
-    assert pictures._number_of_best(young) == best
+    assert number_of_best(young) == best
     if count > 3:
-        title = pictures._importance(young)[0].layout.title.text.replace("<br>", " ")
+        title = importance(young)[0].layout.title.text.replace("<br>", " ")
         assert f"the best {best} trials from all {count}." in title
         assert ("chance may rank" in title) == warned
 
@@ -216,12 +220,12 @@ def test_the_best_are_a_quarter_but_five_where_that_is_no_more_than_half(count, 
 def test_equals_of_the_best_are_among_the_best():
     drawn = random.Random(17)
     scores = [9.0, 8.0, 7.0, 7.0, 7.0, 7.0, 7.0, *range(6)]
-    assert pictures._number_of_best(finished(study_of(*(trial(point(drawn), score) for score in scores)))) == 7
+    assert number_of_best(finished(study_of(*(trial(point(drawn), score) for score in scores)))) == 7
 
 
 def picture(study: optuna.Study):
     """The axes of the PNG, and its lines as heights, each with its colour."""
-    _, drawn = pictures._parallel_coordinates(finished(study))
+    _, drawn = parallel_coordinates(finished(study))
     (axes,) = drawn.axes
     return axes, [(list(line.get_ydata()), line.get_color()) for line in axes.lines]
 
@@ -252,7 +256,7 @@ def test_lines_by_hand():
 
 
 def test_a_tick_of_the_page_is_not_written_over_the_next():
-    page, _ = pictures._parallel_coordinates(finished(study_of(*(trial({RATE: rate}, rate) for rate in (0.099, 2, 9)))))
+    page, _ = parallel_coordinates(finished(study_of(*(trial({RATE: rate}, rate) for rate in (0.099, 2, 9)))))
     assert [note.text for note in page.layout.annotations if note.x == 1] == ["0.1", "1", "9"]
 
 
@@ -260,21 +264,21 @@ def test_a_tick_of_the_page_is_not_written_over_the_next():
 def test_the_best_is_orange_on_top_and_named(direction, best):
     study = study_of(*(trial({DROPOUT: 0.1 * index}, score) for index, score in enumerate([3.0, 2.0, 5.0, 4.0])),
                      direction=direction)  # fmt: skip
-    page, drawn = pictures._parallel_coordinates(finished(study))
+    page, drawn = parallel_coordinates(finished(study))
     assert f"Orange: {study.best_value:g}, trial {best}. 4 of 4" in drawn.get_suptitle().replace("\n", " ")
-    orange = [line for line in drawn.axes[0].lines if line.get_color() == pictures._ORANGE]
+    orange = [line for line in drawn.axes[0].lines if line.get_color() == ORANGE]
     assert [line.get_ydata()[1] for line in orange] == [pytest.approx(0.2 * best)]
     assert all(line is orange[0] or line.get_zorder() < orange[0].get_zorder() for line in drawn.axes[0].lines)
-    assert [line.line.color == pictures._ORANGE for line in page.data] == [False, False, False, True]
+    assert [line.line.color == ORANGE for line in page.data] == [False, False, False, True]
     assert f"{DROPOUT}: {0.1 * best:g}<" in page.data[-1].hovertemplate.replace("<extra>", "<")
 
 
 def test_equal_bests_are_all_orange():
     study = study_of(*(trial({DROPOUT: 0.1 * index}, score) for index, score in enumerate([5.0, 2.0, 5.0])))
-    page, drawn = pictures._parallel_coordinates(finished(study))
+    page, drawn = parallel_coordinates(finished(study))
     assert "Orange: 5, trial 0 and 1 equal ones." in drawn.get_suptitle().replace("\n", " ")
-    assert sum(line.get_color() == pictures._ORANGE for line in drawn.axes[0].lines) == 2
-    assert sum(line.line.color == pictures._ORANGE for line in page.data) == 2
+    assert sum(line.get_color() == ORANGE for line in drawn.axes[0].lines) == 2
+    assert sum(line.line.color == ORANGE for line in page.data) == 2
 
 
 def test_an_outlier_does_not_hide_the_others():
@@ -300,7 +304,7 @@ def crowded() -> optuna.Study:
 @pytest.mark.parametrize("made", [lambda: decided_by(RATE), crowded], ids=["usual", "crowded"])
 def test_no_text_is_written_over_another(made):
     study = finished(made())
-    for draw in (pictures._importance, pictures._parallel_coordinates):
+    for draw in (importance, parallel_coordinates):
         _, drawn = draw(study)
         drawn.draw_without_rendering()
         axes = drawn.axes[0]
@@ -350,7 +354,7 @@ def test_a_failure_to_draw_leaves_the_older_picture(tmp_path, monkeypatch):
         path.write_bytes(b"\x89PNG half")
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(pictures.Figure, "savefig", full)
+    monkeypatch.setattr(Figure, "savefig", full)
     with pytest.raises(OSError, match="no space"):
         write_pictures(decided_by(RATE, 7), "BLEU", tmp_path)
     assert (tmp_path / "importance.png").read_text() == "older"
