@@ -42,6 +42,13 @@ class Definition:
         )
 
     @property
+    def seeds(self) -> list[int]:
+        """Of each trial's runs; that of the run whose weights are decoded with, if there is one."""
+        if self.sweep.trained is not None:
+            return [self.bindings[_SEED].value]
+        return list(range(1, self.sweep.seeds + 1))
+
+    @property
     def points(self) -> list[Params] | None:
         """Those that are tried, in order, if the sampler is the grid."""
         return grid(self.space, self.sweep.trials) if self.sweep.sampler == "grid" else None

@@ -129,10 +129,10 @@ class Trials:
         return self._outcome(trial, RunList(runs, folder, SPLIT))
 
     def _runs(self, trial: Trial) -> list[Run]:
-        sweep, params = self.definition.sweep, suggested(self.definition.space, trial)
-        trained = None if sweep.trained is None else Path(sweep.trained)
-        return [Run(f"seed_{seed}", self.definition.experiment(params, seed), trained)
-                for seed in range(1, sweep.seeds + 1)]  # fmt: skip
+        params, trained = suggested(self.definition.space, trial), self.definition.sweep.trained
+        weights = None if trained is None else Path(trained)
+        return [Run(f"seed_{seed}", self.definition.experiment(params, seed), weights)
+                for seed in self.definition.seeds]  # fmt: skip
 
     def _outcome(self, trial: Trial, runs: RunList) -> bool:
         failed = [state.detail for run in runs.runs if (state := runs.state(run)).kind == "failed"]

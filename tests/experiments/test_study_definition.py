@@ -96,7 +96,8 @@ def trained(folder):
 def test_decoding_alone_has_the_settings_of_the_run_that_it_decodes_with(tmp_path):
     swept = load_definition([SWEEPS / "decoding.gin"], [trained(tmp_path / "run"), "Decoding.max_extra_length = 5"])
     assert len(swept.points) == 6 * 7
-    made = swept.experiment(swept.points[-1], seed=1)
+    assert swept.seeds == [5], "that of its weights"
+    made = swept.experiment(swept.points[-1], *swept.seeds)
     assert (made.decoding.beam_size, made.decoding.length_penalty, made.decoding.max_extra_length) == (32, 1.2, 5)
     assert (made.model.dropout_rate, made.optimizer.warmup_steps) == (0.25, 9)
 
