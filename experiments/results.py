@@ -52,24 +52,31 @@ def summary(
 def training_summary(workdir: Path, experiment: Experiment) -> dict[str, float]:
     """What the log says of the updates made so far: how many, on how many tokens, in what time, at what cost.
 
-    The floating-point operations are counted, not measured, and of pairs without padding, all of mean length.
+    The floating-point operations are counted, not measured, and of pairs without padding, all of mean length. What an
+    older version of the code did not log is left out, and what follows from it.
     """
-    totals = dict.fromkeys(("updates", "pairs", "source_tokens", "target_tokens", "seconds"), 0.0)
-    for record in read_metrics(workdir / "metrics.jsonl"):
-        if record["kind"] == "train":
-            updates = record["step"] - totals["updates"]
-            totals["updates"] = record["step"]
-            totals["seconds"] += record["seconds"]
-            for name in ("pairs", "source_tokens", "target_tokens"):
-                totals[name] += updates * record[f"{name}_per_update"]
+    records = [record for record in read_metrics(workdir / "metrics.jsonl") if record["kind"] == "train"]
+    steps = [0, *(record["step"] for record in records)]
+    updates = np.diff(steps)
+    totals = {"updates": float(steps[-1]), "seconds": float(sum(record["seconds"] for record in records))}
+    for name in ("pairs", "source_tokens", "target_tokens"):
+        per_update = [record[f"{name}_per_update"] for record in records if f"{name}_per_update" in record]
+        if len(per_update) == len(records):
+            totals[name] = float(updates @ np.array(per_update))
+    if totals.keys() >= {"pairs", "source_tokens", "target_tokens"}:
+        totals["flops"] = _flops(experiment, totals)
+    return totals
+
+
+def _flops(experiment: Experiment, totals: dict[str, float]) -> float:
     pairs = max(totals["pairs"], 1)
-    flops = pairs * training_flops(
+    a_pair = training_flops(
         experiment.model,
         experiment.data.vocab_size,
         source=totals["source_tokens"] / pairs,
         target=totals["target_tokens"] / pairs,
     )
-    return {**totals, "flops": flops}
+    return pairs * a_pair
 
 
 def add_split(workdir: Path, split: str, entry: dict[str, Any]) -> Path:

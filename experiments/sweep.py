@@ -15,7 +15,7 @@ from experiments import command
 from experiments.gin_bindings import build
 from experiments.launchers.launch import add_flags, launch
 from experiments.study.definition import Definition, load_definition
-from experiments.study.leaderboard import write_report
+from experiments.study.leaderboard import require_not_all_failed, write_report
 from experiments.study.storage import IDENTITY, require_own
 from experiments.study.trials import Trials
 from experiments.workdir import WorkdirError
@@ -43,6 +43,7 @@ def main() -> None:
             prepare_data(build(Data, trials.definition.bindings))
         launch(args, trials, command.observer())
     print(write_report(trials))
+    require_not_all_failed(trials)
 
 
 def _definition(args: Namespace) -> Definition:

@@ -125,7 +125,7 @@ def _row(name: str, seeds: int, runs: RunList, scored: dict[str, _Scored], base:
         perplexity_ratio_to_base=unpaired_ratio(_perplexities(done), _perplexities(base)) if compared else None,
         target_tokens=_mean(run.entry["training"]["target_tokens"] for run in done),
         seconds=_mean(run.entry["training"]["seconds"] + run.entry["seconds"] for run in done),
-        flops=_mean(run.entry["training"]["flops"] for run in done),
+        flops=_mean(run.entry["training"]["flops"] for run in done if "flops" in run.entry["training"]),
     )
 
 

@@ -203,5 +203,5 @@ def _totals(
     known = {"updates": max(record["step"] for record in logged), "seconds": seconds}
     try:
         return (training_summary(path, experiment) if experiment else {}) | known
-    except (KeyError, TypeError, ValueError):  # an old log, without pairs and source tokens, or a damaged one
+    except (KeyError, TypeError, ValueError):  # a damaged log
         return known

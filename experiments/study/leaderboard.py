@@ -12,6 +12,7 @@ from experiments.registry.tables import Table
 from experiments.study.pictures import write_pictures
 from experiments.study.trials import FAILURE, SPLIT, Trials, folder_name
 from experiments.workdir import write_text
+from transformer_jax.errors import UserError
 
 _WORDS = {
     TrialState.COMPLETE: "finished",
@@ -47,6 +48,21 @@ def write_report(trials: Trials) -> str:
     pictures = [path.name for kind in ("html", "png") for path in sorted(workdir.glob(f"*.{kind}"))]
     written += ["leaderboard.md", *pictures]
     return text + "".join(f"{note}\n" for note in notes) + f"written to {workdir}: {', '.join(written)}"
+
+
+class SweepError(UserError):
+    """A sweep that has come to nothing."""
+
+
+def require_not_all_failed(trials: Trials) -> None:
+    """A trial that fails is a point that cannot be trained. When all do, it is not the points.
+
+    Raises:
+      SweepError: with the first one's reason.
+    """
+    ended = [trial for trial in trials.study().get_trials(deepcopy=False) if trial.state.is_finished()]
+    if ended and all(trial.state == TrialState.FAIL for trial in ended):
+        raise SweepError(f"{trials.workdir}: all {len(ended)} trials failed, the first: {ended[0].user_attrs[FAILURE]}")
 
 
 def _finished(workdir: Path, study: optuna.Study) -> list[RunRecord]:

@@ -78,22 +78,37 @@ def test_translations_without_statistics_are_refused_in_one_line(tmp_path, text)
         read_statistics(tmp_path, "dev")
 
 
+LOG = [
+    {"kind": "train", "step": 3, "seconds": 1.5, "pairs_per_update": 2, "source_tokens_per_update": 10,
+     "target_tokens_per_update": 14},
+    {"kind": "dev", "step": 3, "negative_log_likelihood": 1.0},
+    {"kind": "train", "step": 5, "seconds": 0.5, "pairs_per_update": 3, "source_tokens_per_update": 20,
+     "target_tokens_per_update": 21},
+]  # fmt: skip
+
+
+def write_log(workdir, records):
+    (workdir / "metrics.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+
+
 def test_training_is_summed_over_its_log(tmp_path):
     """Three updates of 2 pairs, 10 source and 14 target tokens, then two of 3, 20 and 21."""
-    records = [
-        {"kind": "train", "step": 3, "seconds": 1.5, "pairs_per_update": 2, "source_tokens_per_update": 10,
-         "target_tokens_per_update": 14},
-        {"kind": "dev", "step": 3, "negative_log_likelihood": 1.0},
-        {"kind": "train", "step": 5, "seconds": 0.5, "pairs_per_update": 3, "source_tokens_per_update": 20,
-         "target_tokens_per_update": 21},
-    ]  # fmt: skip
-    (tmp_path / "metrics.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    write_log(tmp_path, LOG)
     experiment = tiny_experiment()
     summary = training_summary(tmp_path, experiment)
     flops = summary.pop("flops")
     assert summary == {"updates": 5, "pairs": 12, "source_tokens": 70, "target_tokens": 84, "seconds": 2.0}
     a_pair = training_flops(experiment.model, experiment.data.vocab_size, source=70 / 12, target=84 / 12)
     assert flops == pytest.approx(12 * a_pair)
+
+
+@pytest.mark.parametrize("records", [1, 2])
+def test_what_an_older_version_did_not_log_is_not_summed(tmp_path, records):
+    """In all of the log, or up to where a newer version went on with the run."""
+    newer = {"pairs_per_update", "source_tokens_per_update"}
+    old = [{name: value for name, value in record.items() if name not in newer} for record in LOG[: 2 * records - 1]]
+    write_log(tmp_path, [*old, *LOG[2 * records - 1 :]])
+    assert training_summary(tmp_path, tiny_experiment()) == {"updates": 5, "target_tokens": 84, "seconds": 2.0}
 
 
 def test_nothing_trained_is_nothing_summed(tmp_path):

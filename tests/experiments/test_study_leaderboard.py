@@ -7,7 +7,7 @@ import pytest
 from toy_sweep import Machine, observer, trials
 
 from experiments.gin_bindings import load_experiment
-from experiments.study.leaderboard import write_report
+from experiments.study.leaderboard import SweepError, require_not_all_failed, write_report
 from transformer_jax.training.window import TrainingError
 
 
@@ -68,6 +68,16 @@ def test_the_pictures_are_there(swept):
     for name in ("importance.html", "importance.png", "parallel_coordinates.html", "parallel_coordinates.png"):
         assert (sweep.workdir / name).stat().st_size > 0
         assert name in said.splitlines()[-1]
+
+
+def test_when_all_trials_fail_it_is_said_with_a_reason_and_not_before(swept, tmp_path, monkeypatch):
+    require_not_all_failed(swept[0])
+    machine, sweep = Machine().install(monkeypatch), trials(tmp_path / "sweep", "Sweep.trials = 2")
+    machine.fails_at = {f"trial_000{number}/seed_1": TrainingError(f"no room for {number}") for number in range(2)}
+    require_not_all_failed(sweep)
+    sweep.work(observer=observer())
+    with pytest.raises(SweepError, match="all 2 trials failed, the first: no room for 0$"):
+        require_not_all_failed(sweep)
 
 
 def test_before_any_trial_there_is_nothing_to_rank(tmp_path):
