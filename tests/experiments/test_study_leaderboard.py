@@ -76,7 +76,7 @@ def test_when_all_trials_fail_it_is_said_with_a_reason_and_not_before(swept, tmp
     machine.fails_at = {f"trial_000{number}/seed_1": TrainingError(f"no room for {number}") for number in range(2)}
     require_not_all_failed(sweep)
     sweep.work(observer=observer())
-    with pytest.raises(SweepError, match="all 2 trials failed, the first: no room for 0$"):
+    with pytest.raises(SweepError, match=r"all 2 trials failed, the first: no room for 0$"):
         require_not_all_failed(sweep)
 
 
