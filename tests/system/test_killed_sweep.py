@@ -1,11 +1,9 @@
 """A sweep's command, killed again and again, ends with the trials that it would have made at once."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from killed_command import kill, run, starter
 from tiny_commands import PROJECT_ROOT, write_corpus
 from tiny_rows import quality
 
@@ -26,23 +24,10 @@ sweep/Optimizer.warmup_steps = ("integer", 10, 40)
 
 @pytest.fixture(scope="module")
 def start(tmp_path_factory):
-    """`start(workdir)` begins the command on one device."""
     tiny = write_corpus(tmp_path_factory.mktemp("corpus") / "text")
     config = tiny.with_name("sweep.gin")
     config.write_text(SWEEP.format(tiny=tiny, sweep=PROJECT_ROOT / "gin_configs" / "sweeps" / "sweep.gin"))
-    environment = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"} | {
-        "JAX_COMPILATION_CACHE_DIR": str(tmp_path_factory.mktemp("compiled")),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    }
-    command = [sys.executable, "-m", "experiments.sweep", f"--gin_file={config}"]
-
-    def begin(workdir: Path) -> subprocess.Popen:
-        return subprocess.Popen(
-            [*command, f"--workdir={workdir}"],
-            cwd=PROJECT_ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-
-    return begin
+    return starter(tmp_path_factory.mktemp("compiled"), "sweep", f"--gin_file={config}")
 
 
 def trials(workdir: Path) -> list[dict[str, str]]:
@@ -51,18 +36,9 @@ def trials(workdir: Path) -> list[dict[str, str]]:
 
 @pytest.mark.slow
 def test_the_trials_do_not_depend_on_how_often_the_sweep_was_killed(start, tmp_path):
-    with start(tmp_path / "at_once") as process:
-        assert process.wait() == 0, process.stderr.read()
-    killed = 0
-    for lines in KILLED_AFTER_LINES:
-        with start(tmp_path / "killed") as process:
-            for _ in range(lines):
-                process.stderr.readline()
-            process.kill()
-            killed += process.wait() != 0
-    assert killed >= 5, "the others had ended before"
-    with start(tmp_path / "killed") as process:
-        assert process.wait() == 0, process.stderr.read()
+    run(start, tmp_path / "at_once")
+    kill(start, tmp_path / "killed", KILLED_AFTER_LINES)
+    run(start, tmp_path / "killed")
     assert len(trials(tmp_path / "killed")) == 4
     assert trials(tmp_path / "killed") == trials(tmp_path / "at_once")
     assert {row["state"] for row in trials(tmp_path / "killed")} <= {"finished", "pruned"}
