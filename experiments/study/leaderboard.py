@@ -1,9 +1,9 @@
 """What a sweep has come to so far: its trials ranked, all of them as CSV, the best one's config."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
-import optuna
 from optuna.trial import FrozenTrial, TrialState
 
 from experiments.registry import ranking
@@ -29,13 +29,14 @@ def write_report(trials: Trials) -> str:
     Ranked are the trials' runs by their results, as `python -m experiments.runs best` ranks any runs.
     """
     study, workdir, metric = trials.study(), trials.workdir, trials.definition.sweep.metric
-    counts = Counter(_WORDS[trial.state] for trial in study.get_trials(deepcopy=False))
-    lines = [f"{len(study.trials)} trials: {', '.join(f'{count} {word}' for word, count in counts.items()) or 'none'}"]
-    lines += [f"{folder_name(trial.number)} failed: {trial.user_attrs[FAILURE]}" for trial in study.trials
-              if FAILURE in trial.user_attrs]  # fmt: skip
-    write_text(workdir / "trials.csv", all_trials(study).text("csv"))
+    listed = study.get_trials(deepcopy=False)  # once: other processes may be adding to them
+    counts = Counter(_WORDS[trial.state] for trial in listed)
+    lines = [f"{len(listed)} trials: {', '.join(f'{count} {word}' for word, count in counts.items()) or 'none'}"]
+    lines += [f"{folder_name(trial.number)} failed: {trial.user_attrs[FAILURE]}" for trial in listed
+              if trial.state == TrialState.FAIL]  # fmt: skip
+    write_text(workdir / "trials.csv", all_trials(listed).text("csv"))
     written = ["trials.csv"]
-    records = _finished(workdir, study)
+    records = _finished(workdir, listed)
     if records:
         repeated = ranking.ranking(records, metric, SPLIT)
         lines += ["", ranking.ranking_table(repeated, metric, SPLIT).text("markdown")]
@@ -65,16 +66,14 @@ def require_not_all_failed(trials: Trials) -> None:
         raise SweepError(f"{trials.workdir}: all {len(ended)} trials failed, the first: {ended[0].user_attrs[FAILURE]}")
 
 
-def _finished(workdir: Path, study: optuna.Study) -> list[RunRecord]:
+def _finished(workdir: Path, trials: Sequence[FrozenTrial]) -> list[RunRecord]:
     """The runs of the trials that have a value."""
-    folders = [workdir / folder_name(trial.number) for trial in study.get_trials(deepcopy=False)
-               if trial.state == TrialState.COMPLETE]  # fmt: skip
+    folders = [workdir / folder_name(trial.number) for trial in trials if trial.state == TrialState.COMPLETE]
     return read_runs(folders) if folders else []
 
 
-def all_trials(study: optuna.Study) -> Table:
+def all_trials(trials: Sequence[FrozenTrial]) -> Table:
     """A row a trial, with its point and what became of it."""
-    trials = study.get_trials(deepcopy=False)
     names = list(dict.fromkeys(name for trial in trials for name in trial.params))
     columns = ["trial", "state", "value", *names, "last_step_reported", "seconds", "begun", "folder", "failure"]
     return Table(columns, [_row(trial, names) for trial in trials])
