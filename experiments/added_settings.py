@@ -6,4 +6,14 @@ listed, compared and gone on with. Configs that people write say every setting.
 
 from typing import Any
 
-ADDED: dict[str, Any] = {"Training.label_smoothing_over": "others"}
+ADDED: dict[str, Any] = {
+    "Training.label_smoothing_over": "others",
+    "Data.vocabulary": "bpe",
+    "Data.vocab_sample": 1000000,
+    "Cleaning.empty": False,
+    "Cleaning.identical": False,
+    "Cleaning.max_words": None,
+    "Cleaning.max_length_ratio": None,
+    "Cleaning.duplicate": False,
+    "Scoring.test_rows": None,
+}

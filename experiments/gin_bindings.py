@@ -17,7 +17,8 @@ from typing import Any
 from gin import config_parser
 
 from experiments import scale
-from transformer_jax.config import ConfigError, Experiment
+from transformer_jax.checked import ConfigError
+from transformer_jax.config import Experiment
 
 # "model" -> Model: an experiment's parts, and the names that bindings give them.
 _PARTS: dict[str, Any] = typing.get_type_hints(Experiment)
@@ -94,6 +95,7 @@ def build_experiment(bindings: Bindings) -> Experiment:
     """
     with _told_where(bindings):
         bindings = bindings | _scaled(bindings)
+    _require_set(SETTINGS, bindings)
     parts = {part: build(cls, bindings) for part, cls in _PARTS.items()}
     with _told_where(bindings):
         return Experiment(**parts)
@@ -189,11 +191,15 @@ def build(cls: Any, bindings: Bindings) -> Any:
       ConfigError: a field is not bound, or the dataclass refuses its value.
     """
     names = settings_of(cls)
+    _require_set(names, bindings)
+    with _told_where(bindings):
+        return cls(**{name.split(".")[1]: bindings[name].value for name in names})
+
+
+def _require_set(names: Sequence[str], bindings: Bindings) -> None:
     missing = [name for name in names if name not in bindings]
     if missing:
         raise ConfigError(f"not set by any file or binding: {', '.join(missing)}")
-    with _told_where(bindings):
-        return cls(**{name.split(".")[1]: bindings[name].value for name in names})
 
 
 @contextmanager

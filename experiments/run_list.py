@@ -17,11 +17,11 @@ from experiments import workdir as workdirs
 from experiments.added_settings import ADDED
 from experiments.execution import score_in, train_in
 from experiments.gin_bindings import resolved
-from experiments.lock import taken
 from experiments.provenance import provenance
 from experiments.workdir import WorkdirError
 from transformer_jax.config import Experiment
 from transformer_jax.errors import UserError
+from transformer_jax.lock import taken
 from transformer_jax.training.loop import Observer
 from transformer_jax.training.metrics_log import read_metrics
 

@@ -4,7 +4,7 @@ A scale is no setting of an experiment: it changes settings on their way into on
 scale file together are a smaller row, and nothing is written twice.
 """
 
-from transformer_jax.config import ConfigError
+from transformer_jax.checked import ConfigError
 
 DIVISOR = "Scale.divisor"
 WIDTHS = ("Model.d_model", "Model.d_ff", "Model.d_k", "Model.d_v")

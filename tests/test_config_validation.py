@@ -6,7 +6,7 @@ import math
 import pytest
 
 from transformer_jax import config
-from transformer_jax.config import ConfigError
+from transformer_jax.checked import ConfigError
 from transformer_jax.errors import UserError
 
 VALID = {
@@ -18,7 +18,11 @@ VALID = {
     },
     config.Data: {
         "source_language": "en", "target_language": "de", "train": "train.tsv", "dev": ("dev.en", "dev.de"),
-        "test": "builtin:test", "directory": "", "vocab_size": 37, "max_train_length": 29, "cache_directory": "~",
+        "test": "builtin:test", "directory": "", "vocabulary": "bpe", "vocab_size": 37, "vocab_sample": None,
+        "max_train_length": 29, "cache_directory": "~",
+    },
+    config.Cleaning: {
+        "empty": True, "identical": False, "max_words": 80, "max_length_ratio": 1.5, "duplicate": True,
     },
     config.Batching: {"tokens_per_batch": 640, "tokens_per_device": 80, "num_shapes": 3},
     config.Optimizer: {
@@ -34,7 +38,7 @@ VALID = {
         "average_checkpoints": 3, "beam_size": 4, "length_penalty": 0.6, "length_penalty_offset": 5.0,
         "max_extra_length": 50, "tokens_per_batch": 1000,
     },
-    config.Scoring: {"bleu_tokenizer": "13a"},
+    config.Scoring: {"bleu_tokenizer": "13a", "test_rows": None},
 }  # fmt: skip
 FIELDS = [(cls, field.name) for cls in VALID for field in dataclasses.fields(cls)]
 NUMBERS = [(cls, name) for cls, name in FIELDS if type(VALID[cls][name]) in (int, float)]
@@ -116,6 +120,9 @@ def test_a_switch_is_a_bool(value):
         *((config.Training, field, 0, 1) for field in ("patience", "checkpoint_every_steps", "keep_checkpoints")),
         (config.Data, "vocab_size", 7, 8),
         (config.Data, "max_train_length", 1, 2),
+        (config.Data, "vocab_sample", 0, 1),
+        (config.Cleaning, "max_words", 0, 1),
+        (config.Cleaning, "max_length_ratio", 0.99, 1),
     ],
 )
 def test_least_values(cls, field, too_small, least):
@@ -167,14 +174,37 @@ def test_sinusoids_come_in_pairs_and_learned_positions_do_not():
     assert make(config.Model, d_model=15, positions="learned").d_model == 15
 
 
-@pytest.mark.parametrize("source", [("one",), ("a", "b", "c"), ()])
-def test_a_corpus_is_one_string_or_two_paths(source):
-    assert message_of(config.Data, dev=source) == "must be one string or two paths (source, target)"
+@pytest.mark.parametrize("source", [("a", "b", "c"), (), (("a", "b"), ("a", "b", "c")), (("a", "b"), ())])
+def test_a_corpus_has_parts_of_one_string_or_two_paths(source):
+    rule = "must be one string, two paths (source, target), or a tuple of tuples of one or two strings"
+    assert message_of(config.Data, dev=source) == rule
 
 
-def test_a_pair_of_paths_is_a_tuple_of_strings():
-    for source in (["a", "b"], ("a", 3)):
-        assert message_of(config.Data, train=source) == "must be a string or a tuple of strings"
+def test_a_corpus_is_made_of_strings_and_tuples():
+    kinds = "a string or a tuple of strings or a tuple of tuples of strings"
+    for source in (["a", "b"], ("a", 3), ("a", ("b", "c"))):
+        assert message_of(config.Data, train=source) == f"must be {kinds}"
+
+
+@pytest.mark.parametrize(
+    ("source", "parts"),
+    [
+        ("a.tsv", (("a.tsv",),)),
+        (("a.en", "a.de"), (("a.en", "a.de"),)),
+        ((("a.en", "a.de"), ("b.tsv",)), (("a.en", "a.de"), ("b.tsv",))),
+        ((("a.tsv",), ("b.tsv",)), (("a.tsv",), ("b.tsv",))),
+    ],
+)
+def test_the_parts_of_a_corpus(source, parts):
+    assert config.corpus_parts(make(config.Data, train=source).train) == parts
+
+
+@pytest.mark.parametrize("vocabulary", ["", "BPE", "word", "bpe:codes", "subword-nmt", "subword-nmt:", ":codes"])
+def test_kinds_of_vocabulary(vocabulary):
+    rule = "must be bpe or unigram, or a path after sentencepiece: or subword-nmt: or tensor2tensor:"
+    assert message_of(config.Data, vocabulary=vocabulary) == rule
+    for known in ("bpe", "unigram", "sentencepiece:m.model", "subword-nmt:codes", "tensor2tensor:a:b"):
+        assert make(config.Data, vocabulary=known).vocabulary == known
 
 
 def test_languages_differ():
@@ -193,3 +223,10 @@ def test_what_is_trained_on_fits_the_model():
     with pytest.raises(ConfigError) as raised:
         experiment(Data={"max_train_length": 32})
     assert str(raised.value) == "Data.max_train_length = 32: must be at most Model.max_length = 31"
+
+
+def test_a_batch_holds_the_longest_pair():
+    assert experiment(Batching={"tokens_per_batch": 29}).batching.tokens_per_batch == 29
+    with pytest.raises(ConfigError) as raised:
+        experiment(Batching={"tokens_per_batch": 28})
+    assert str(raised.value) == "Batching.tokens_per_batch = 28: must be at least Data.max_train_length = 29"

@@ -22,8 +22,10 @@ def tiny_experiment(**changes) -> config.Experiment:
         ),
         config.Data(
             source_language="en", target_language="de", train="train.tsv", dev="dev.tsv", test="test.tsv",
-            directory="", vocab_size=VOCAB_SIZE, max_train_length=29, cache_directory="cache",
+            directory="", vocabulary="bpe", vocab_size=VOCAB_SIZE, vocab_sample=None, max_train_length=29,
+            cache_directory="cache",
         ),
+        config.Cleaning(empty=False, identical=False, max_words=None, max_length_ratio=None, duplicate=False),
         config.Batching(tokens_per_batch=64, tokens_per_device=64, num_shapes=2),
         config.Optimizer(
             beta1=0.9, beta2=0.98, epsilon=1e-9, warmup_steps=5, learning_rate_scale=1.0, max_gradient_norm=None
@@ -37,7 +39,7 @@ def tiny_experiment(**changes) -> config.Experiment:
             average_checkpoints=3, beam_size=2, length_penalty=0.6, length_penalty_offset=5.0, max_extra_length=5,
             tokens_per_batch=256,
         ),
-        config.Scoring(bleu_tokenizer="none"),
+        config.Scoring(bleu_tokenizer="none", test_rows=None),
     )  # fmt: skip
     changed = {}
     for part, value in vars(parts).items():
@@ -51,7 +53,7 @@ def encoded(sentences: list[list[int]]) -> Sequences:
     """Ids without an end token, which is added."""
     ids = [id for sentence in sentences for id in [*sentence, EOS_ID]]
     lengths = [len(sentence) + 1 for sentence in sentences]
-    return Sequences(np.array(ids, np.uint16), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+    return Sequences.of(np.array(ids, np.uint16), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
 
 
 def random_corpus(seed: int, pairs: int, *, longest: int = 7) -> EncodedCorpus:

@@ -4,90 +4,19 @@ No field has a default. `gin_configs/base.gin` states every value of the paper's
 an experiment hides in Python. Symbols in the comments are the paper's (Table 3).
 """
 
-import dataclasses
-import math
-import types
 import typing
 from dataclasses import dataclass
-from typing import Any
 
-from transformer_jax.errors import UserError
+from transformer_jax.checked import Checked, ConfigError
 
 Positions = typing.Literal["sinusoidal", "sines_then_cosines", "learned"]
 ComputeDtype = typing.Literal["float32", "bfloat16"]
 SmoothingOver = typing.Literal["others", "all", "others_but_pad", "all_but_pad"]
-# One path of tab-separated pairs, "tfds:builder/config:split", "builtin:split", or two paths (source, target).
-CorpusSource = str | tuple[str, ...]
-
-
-class ConfigError(UserError):
-    """A setting that cannot be: the message names the field, the value and the rule."""
-
-
-def _accepts(annotation: Any, value: Any) -> bool:
-    """Whether `value` is of the annotated type. An int passes for a float; a bool never passes for a number."""
-    origin = typing.get_origin(annotation)
-    if origin is typing.Literal:
-        return value in typing.get_args(annotation)
-    if origin in (types.UnionType, typing.Union):
-        return any(_accepts(choice, value) for choice in typing.get_args(annotation))
-    if origin is tuple:
-        return isinstance(value, tuple) and all(_accepts(typing.get_args(annotation)[0], item) for item in value)
-    if annotation is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    if annotation is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, annotation)
-
-
-_TYPE_NAMES: dict[Any, str] = {
-    bool: "True or False",
-    int: "a whole number",
-    float: "a finite number",
-    str: "a string",
-    tuple[str, ...]: "a tuple of strings",
-    types.NoneType: "None",
-}
-
-
-def _type_name(annotation: Any) -> str:
-    origin = typing.get_origin(annotation)
-    if origin is typing.Literal:
-        return "one of " + ", ".join(map(repr, typing.get_args(annotation)))
-    if origin in (types.UnionType, typing.Union):
-        return " or ".join(map(_type_name, typing.get_args(annotation)))
-    return _TYPE_NAMES[annotation]
-
-
-@dataclass(frozen=True)
-class Checked:
-    """Checks every field's type on construction: gin hands over whatever was written in the file."""
-
-    def __post_init__(self) -> None:
-        annotations = typing.get_type_hints(type(self))
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            annotation = annotations[field.name]
-            self.require(_accepts(annotation, value), field.name, f"must be {_type_name(annotation)}")
-
-    def require(self, holds: bool, field: str, rule: str) -> None:
-        """Raises ConfigError naming `field`, its value and `rule` unless `holds`."""
-        if not holds:
-            raise ConfigError(f"{type(self).__name__}.{field} = {getattr(self, field)!r}: {rule}")
-
-    def require_at_least(self, bound: int, *fields: str) -> None:
-        for field in fields:
-            value = getattr(self, field)
-            self.require(value is None or value >= bound, field, f"must be at least {bound}")
-
-    def require_positive(self, *fields: str) -> None:
-        for field in fields:
-            value = getattr(self, field)
-            self.require(value is None or value > 0, field, "must be positive")
-
-    def require_rate(self, *fields: str) -> None:
-        for field in fields:
-            self.require(0.0 <= getattr(self, field) < 1.0, field, "must be in [0, 1)")
+LEARNED_VOCABULARIES = ("bpe", "unigram")
+READ_VOCABULARIES = ("sentencepiece", "subword-nmt", "tensor2tensor")
+# One part: two paths (source, target), a path of tab-separated pairs, "tfds:builder/config:split" or "builtin:split".
+# Or several, one after another, each in brackets of its own: (("a.en", "a.de"), ("b.tsv",)).
+CorpusSource = str | tuple[str, ...] | tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -120,6 +49,19 @@ class Model(Checked):
         self.require(even, "d_model", "must be even: sinusoids come in pairs")
 
 
+_CORPUS_SOURCE_RULE = "must be one string, two paths (source, target), or a tuple of tuples of one or two strings"
+_VOCABULARY_RULE = (
+    f"must be {' or '.join(LEARNED_VOCABULARIES)}, or a path after {' or '.join(f'{k}:' for k in READ_VOCABULARIES)}"
+)
+
+
+def corpus_parts(source: CorpusSource) -> tuple[tuple[str, ...], ...]:
+    """The parts of a source, each as one or two strings."""
+    if isinstance(source, str):
+        return ((source,),)
+    return tuple((source,) if all(isinstance(part, str) for part in source) else source)  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True)
 class Data(Checked):
     """Which sentence pairs, and how they become ids, section 5.1."""
@@ -130,20 +72,39 @@ class Data(Checked):
     dev: CorpusSource
     test: CorpusSource
     directory: str  # relative paths above start here; "" is the current directory
+    vocabulary: str  # "bpe", "unigram": learned; "sentencepiece:", "subword-nmt:", "tensor2tensor:" and a path: read
     vocab_size: int  # pieces of the one vocabulary of both sides, special ids included
+    vocab_sample: int | None  # the training pairs, evenly spaced, that it is learned from at most; None: all
     max_train_length: int  # training pairs with a longer side, in tokens with the end token, are dropped
-    cache_directory: str  # encoded corpora and vocabularies, shared by runs; "~" is the user's home
+    cache_directory: str  # prepared training text and vocabularies, shared by runs; "~" is the user's home
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for split in ("train", "dev", "test"):
-            source = getattr(self, split)
-            self.require(
-                isinstance(source, str) or len(source) == 2, split, "must be one string or two paths (source, target)"
-            )
+            parts = corpus_parts(getattr(self, split))
+            self.require(all(len(part) in (1, 2) for part in parts), split, _CORPUS_SOURCE_RULE)
         self.require(self.source_language != self.target_language, "target_language", "must differ from the source's")
+        kind, colon, path = self.vocabulary.partition(":")
+        known = path and kind in READ_VOCABULARIES if colon else kind in LEARNED_VOCABULARIES
+        self.require(bool(known), "vocabulary", _VOCABULARY_RULE)
         self.require_at_least(8, "vocab_size")
+        self.require_at_least(1, "vocab_sample")
         self.require_at_least(2, "max_train_length")
+
+
+@dataclass(frozen=True)
+class Cleaning(Checked):
+    """Which training pairs are left out; a pair counts for the first rule that it breaks, in this order."""
+
+    empty: bool  # a side without words
+    identical: bool  # both sides are the same
+    max_words: int | None  # a side of more words, as white space divides them; None: any number
+    max_length_ratio: float | None  # one side has more than so many times the other's words; None: any ratio
+    duplicate: bool  # the same pair came before
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require_at_least(1, "max_words", "max_length_ratio")
 
 
 @dataclass(frozen=True)
@@ -223,6 +184,7 @@ class Scoring(Checked):
     """How translations are scored, section 6.1."""
 
     bleu_tokenizer: str  # sacreBLEU's name; "none" for references that are tokenised already
+    test_rows: str | None  # a file with row numbers, from 0, of test sentences that are scored apart too; None: no file
 
 
 @dataclass(frozen=True)
@@ -231,6 +193,7 @@ class Experiment:
 
     model: Model
     data: Data
+    cleaning: Cleaning
     batching: Batching
     optimizer: Optimizer
     training: Training
@@ -247,4 +210,9 @@ class Experiment:
             raise ConfigError(
                 f"Data.max_train_length = {self.data.max_train_length}: must be at most "
                 f"Model.max_length = {self.model.max_length}"
+            )
+        if self.data.max_train_length > self.batching.tokens_per_batch:
+            raise ConfigError(
+                f"Batching.tokens_per_batch = {self.batching.tokens_per_batch}: must be at least "
+                f"Data.max_train_length = {self.data.max_train_length}"
             )

@@ -7,7 +7,8 @@ from experiments.gin_bindings import load_experiment
 from experiments.paper import TABLE_3
 from experiments.run_list import Run
 from experiments.workdir import WorkdirError
-from transformer_jax.config import ConfigError, Experiment
+from transformer_jax.checked import ConfigError
+from transformer_jax.config import Experiment
 from transformer_jax.errors import UserError
 
 CONFIGS = Path(__file__).resolve().parents[2] / "gin_configs" / "table3"

@@ -17,7 +17,8 @@ from experiments.registry.files import json_lines, json_object
 from experiments.results import training_summary
 from experiments.run_list import FAILURE
 from experiments.workdir import read_experiment
-from transformer_jax.config import ConfigError, Experiment
+from transformer_jax.checked import ConfigError
+from transformer_jax.config import Experiment
 from transformer_jax.errors import UserError
 from transformer_jax.training.loop import out_of_patience
 

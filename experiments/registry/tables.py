@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from experiments.gin_bindings import to_gin
 from experiments.markdown import compact_table
 from experiments.registry.records import HIGHER_IS_BETTER, SEED, RegistryError, RunRecord, number, same_setting
-from transformer_jax.config import ConfigError
+from transformer_jax.checked import ConfigError
 
 Row = dict[str, Any]  # a run's value in each column that it has; None is blank
 _BEFORE = ("path", "state", "seed", "updates")  # then the settings that differ

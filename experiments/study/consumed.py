@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
-from experiments.gin_bindings import Binding
+from experiments.gin_bindings import Binding, settings_of
 from experiments.study.settings import Sweep
-from transformer_jax.config import ConfigError
+from transformer_jax.checked import ConfigError
+from transformer_jax.config import Cleaning
 
 _OTHER_TEXT = "trials would be scored on different text"
 _OTHER_PIECES = "losses per piece of different vocabularies cannot be compared"
@@ -19,8 +20,15 @@ _NEVER = {
     "Data.source_language": _OTHER_TEXT,
     "Data.target_language": _OTHER_TEXT,
     "Scoring.bleu_tokenizer": "trials would be scored by different metrics",
+    "Scoring.test_rows": "trials are scored on the dev set",
 }
-_OF_THE_VOCABULARY = ("Data.train", "Data.vocab_size")
+_OF_THE_VOCABULARY = (
+    "Data.train",
+    "Data.vocabulary",
+    "Data.vocab_size",
+    "Data.vocab_sample",
+    *settings_of(Cleaning),  # what it is learned from
+)
 _OF_THE_WEIGHTS = "Decoding.average_checkpoints"
 
 

@@ -13,7 +13,8 @@ from experiments.study.distributions import dimension
 from experiments.study.settings import Sweep
 from experiments.study.space import Dimension, Params, Space, dimensions, extremes, grid, points, settings_at
 from experiments.workdir import read_experiment
-from transformer_jax.config import ConfigError, Experiment
+from transformer_jax.checked import ConfigError
+from transformer_jax.config import Experiment
 
 _SCOPE = "sweep"
 _SEED = "Training.seed"

@@ -21,7 +21,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 
 from experiments.gin_bindings import SETTINGS, Binding, require_known
 from experiments.study.space import Dimension, Option
-from transformer_jax.config import ConfigError
+from transformer_jax.checked import ConfigError
 
 _CHOICE = "choice"
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from transformer_jax.config import Checked
+from transformer_jax.checked import Checked
 
 Metric = Literal["bleu", "chrf", "exact_match_percent", "perplexity_per_piece"]
 Sampler = Literal["tpe", "random", "grid", "quasi_random"]

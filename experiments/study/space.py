@@ -8,7 +8,7 @@ from typing import Any
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import BaseTrial
 
-from transformer_jax.config import ConfigError
+from transformer_jax.checked import ConfigError
 
 # A point: a dimension's name -> a value of its distribution.
 Params = dict[str, Any]

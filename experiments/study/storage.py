@@ -13,11 +13,11 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from experiments.lock import waited_for
 from experiments.registry.records import HIGHER_IS_BETTER
 from experiments.study.definition import Definition
 from experiments.workdir import WorkdirError, write_text
 from transformer_jax.errors import UserError
+from transformer_jax.lock import waited_for
 
 LOCK = ".sweep.lock"  # held while a trial is taken or the study is made
 IDENTITY = "sweep.json"  # the study's name, and the definition that all workers must agree on

@@ -14,7 +14,6 @@ from pathlib import Path
 import optuna
 from optuna.trial import Trial, TrialState
 
-from experiments.lock import taken, waited_for
 from experiments.registry.ranking import over_seeds
 from experiments.registry.records import read_run
 from experiments.run_list import Run, RunList
@@ -23,7 +22,8 @@ from experiments.study.pruning import Pruning
 from experiments.study.sampling import pruner, sampler
 from experiments.study.space import suggested
 from experiments.study.storage import LOCK, open_study, told_in_one_line
-from transformer_jax.config import ConfigError
+from transformer_jax.checked import ConfigError
+from transformer_jax.lock import taken, waited_for
 from transformer_jax.training.loop import Observer
 
 SPLIT = "dev"

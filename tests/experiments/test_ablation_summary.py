@@ -14,7 +14,7 @@ from experiments.gin_bindings import resolved
 from experiments.paper import TABLE_3
 from experiments.run_list import RunList
 from experiments.workdir import WorkdirError
-from transformer_jax.config import ConfigError
+from transformer_jax.checked import ConfigError
 from transformer_jax.metrics.significance import Ratio, bleu
 
 SCALE = str(Path(__file__).resolve().parents[2] / "gin_configs" / "scale" / "builtin_eighth.gin")

@@ -9,7 +9,7 @@ from experiments.added_settings import ADDED
 from experiments.gin_bindings import load_experiment, resolved
 from experiments.run_list import Run, RunList
 from experiments.workdir import claim, read_experiment
-from transformer_jax.config import ConfigError
+from transformer_jax.checked import ConfigError
 
 BASE = load_experiment([Path(__file__).resolve().parents[2] / "gin_configs" / "base.gin"])
 

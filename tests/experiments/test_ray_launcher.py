@@ -18,9 +18,9 @@ from experiments import command
 from experiments.launchers import ray_cluster
 from experiments.launchers.ray_cluster import ClusterError, Task, work_one
 from experiments.launchers.work import Need
-from experiments.lock import taken
 from experiments.run_list import Run, RunList
 from experiments.workdir import claim
+from transformer_jax.lock import taken
 from transformer_jax.training.loop import Observer
 
 NODES = [

@@ -8,9 +8,9 @@ from tiny_commands import snapshot
 
 from experiments import run_list
 from experiments.gin_bindings import load_experiment, resolved
-from experiments.lock import taken
 from experiments.run_list import Run, RunError, RunList
 from experiments.workdir import WorkdirError, claim
+from transformer_jax.lock import taken
 from transformer_jax.training.loop import Observer
 from transformer_jax.training.window import TrainingError
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from experiments.gin_bindings import load_experiment, resolved, to_gin
-from transformer_jax.config import ConfigError
+from transformer_jax.checked import ConfigError
 
 CONFIGS = Path(__file__).resolve().parents[2] / "gin_configs"
 BASE = CONFIGS / "base.gin"

@@ -7,7 +7,7 @@ from toy_sweep import FILES, GIN_CONFIGS, definition
 
 from experiments.study.definition import load_definition
 from experiments.workdir import WorkdirError, claim
-from transformer_jax.config import ConfigError
+from transformer_jax.checked import ConfigError
 
 SWEEPS = GIN_CONFIGS / "sweeps"
 POINT = {"Model.dropout_rate": 0.25, "Optimizer.warmup_steps": 9}

@@ -8,7 +8,7 @@ import pytest
 from experiments.gin_bindings import Binding, load_bindings
 from experiments.study.distributions import dimension
 from experiments.study.space import Space, extremes, grid, points, settings_at, suggested
-from transformer_jax.config import ConfigError
+from transformer_jax.checked import ConfigError
 
 HEADS = """sweep/heads = ("choice",
     {"Model.num_heads": 1, "Model.d_k": 12},

@@ -15,7 +15,7 @@ import orbax.checkpoint as ocp
 from orbax.checkpoint.checkpoint_managers import LatestN
 
 from transformer_jax.errors import UserError
-from transformer_jax.training.file_checksums import find_damage, has_checksums, keep_checksums
+from transformer_jax.file_checksums import find_damage, has_checksums, keep_checksums
 from transformer_jax.training.step import TrainState
 
 Manifest = dict[str, list]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.lock import taken
+from transformer_jax.lock import taken
 
 HOLD = """
 import sys
 from pathlib import Path
-from experiments.lock import taken
+from transformer_jax.lock import taken
 with taken(Path(sys.argv[1])) as owner:
     print(owner, flush=True)
     sys.stdin.read()

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from transformer_jax.training.file_checksums import find_damage, keep_checksums
+from transformer_jax.file_checksums import find_damage, keep_checksums
 
 
 @pytest.fixture
