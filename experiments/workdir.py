@@ -11,7 +11,7 @@ from typing import Any
 from experiments.added_settings import ADDED
 from experiments.gin_bindings import Binding, build_experiment, load_bindings, resolved, to_gin
 from transformer_jax.config import Experiment
-from transformer_jax.data.vocabulary import Vocabulary
+from transformer_jax.data.vocabulary import Vocabulary, load_vocabulary
 from transformer_jax.errors import UserError
 
 
@@ -94,9 +94,9 @@ def keep_vocabulary(workdir: Path, vocabulary: Vocabulary) -> None:
     path = workdir / "vocabulary.model"
     if not path.exists():
         vocabulary.save(path)
-    elif Vocabulary.load(path).fingerprint != vocabulary.fingerprint:
+    elif load_vocabulary(path).fingerprint != vocabulary.fingerprint:
         raise WorkdirError(f"{path} differs from the vocabulary of today's training text: that text has changed")
 
 
 def read_vocabulary(workdir: Path) -> Vocabulary:
-    return Vocabulary.load(workdir / "vocabulary.model")
+    return load_vocabulary(workdir / "vocabulary.model")

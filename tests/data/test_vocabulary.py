@@ -1,151 +1,100 @@
-"""Ids round-trip to text; the special ids are ours; what SentencePiece does badly becomes one clear error."""
+"""What all kinds of vocabularies share, and how a config's words become one of them."""
 
 import gzip
-import io
-from pathlib import Path
+import hashlib
+import json
+import os
+from itertools import permutations
 
 import numpy as np
 import pytest
-import sentencepiece
 
 from transformer_jax.data.vocabulary import (
-    BOS_ID,
-    EOS_ID,
-    PAD_ID,
-    UNK_ID,
-    Vocabulary,
     VocabularyError,
-    learn_vocabulary,
+    load_vocabulary,
+    make_vocabulary,
+    vocabulary_from_bytes,
+    vocabulary_identity,
 )
+from transformer_jax.special_ids import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 
-SENTENCES = [
-    "The small dog sees the small house.",
-    "Der kleine Hund sieht das kleine Haus.",
-    "The house sees nothing at all.",
-    "Das Haus sieht überhaupt nichts.",
-]
-SHARED = Path(__file__).resolve().parents[3] / "shared"
+SENTENCES = ["the small dog sees the small house", "der hund sieht das haus"]
+CHARACTERS = "\\_u;0123456789<>padEOS" + "hrtsmlgi "
+CODES = "#version: 0.2\nt h\nth e</w>\ns e\n"
+SUBTOKENS = "".join(f"'{piece}'\n" for piece in ["<pad>", "<EOS>", "the_", "s_", *CHARACTERS, "e", "n", "o"])
+SIZES = {"bpe": 37, "unigram": 23, "sentencepiece:v.model": 31, "subword-nmt:codes": 24, "tensor2tensor:v.subwords": 40}
 
 
 @pytest.fixture(scope="module")
-def vocabulary():
-    return learn_vocabulary(SENTENCES, 61)
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vocabularies")
+    make_vocabulary("bpe", 31, "", SENTENCES).save(path / "v.model")
+    (path / "codes").write_text(CODES)
+    (path / "v.subwords").write_text(SUBTOKENS)
+    for name in ("v.model", "codes", "v.subwords"):
+        (path / f"{name}.gz").write_bytes(gzip.compress((path / name).read_bytes()))
+    return path
+
+
+@pytest.fixture(scope="module")
+def made(folder):
+    return {kind: make_vocabulary(kind, size, str(folder), SENTENCES) for kind, size in SIZES.items()}
+
+
+@pytest.fixture(params=SIZES)
+def vocabulary(request, made):
+    return made[request.param]
+
+
+def test_size_is_what_was_asked(made):
+    assert {kind: vocabulary.size for kind, vocabulary in made.items()} == SIZES
+
+
+def test_the_training_text_comes_back(vocabulary):
+    for sentence in SENTENCES:
+        assert vocabulary.decode(vocabulary.encode(sentence)) == vocabulary.normalize(sentence) == sentence
 
 
 def test_special_ids_are_reserved_and_distinct(vocabulary):
     assert vocabulary.tokens([PAD_ID, BOS_ID, EOS_ID, UNK_ID]) == ["<pad>", "<s>", "</s>", "<unk>"]
     ids = {id for sentence in SENTENCES for id in vocabulary.encode(sentence)}
-    assert not ids & {PAD_ID, BOS_ID, EOS_ID, UNK_ID}
-
-
-def test_special_tokens_written_in_text_are_text(vocabulary):
-    assert not {PAD_ID, BOS_ID, EOS_ID} & set(vocabulary.encode("<pad> <s> </s> a</s>"))
-
-
-def test_size_is_what_was_asked(vocabulary):
-    assert vocabulary.size == 61
-    assert max(id for sentence in SENTENCES for id in vocabulary.encode(sentence)) < 61
-
-
-@pytest.mark.parametrize(
-    "text", [*SENTENCES, "", "  the   dog ", "\u00a0the\u2028dog\r", "ｔｈｅ dog", "u\u0308berhaupt"]
-)
-def test_round_trip_up_to_normalisation(vocabulary, text):
-    assert vocabulary.decode(vocabulary.encode(text)) == vocabulary.normalize(text)
-
-
-def test_normalisation_is_the_identity_on_plain_text(vocabulary):
-    assert [vocabulary.normalize(sentence) for sentence in SENTENCES] == SENTENCES
-
-
-def test_normalisation_composes_and_collapses(vocabulary):
-    assert vocabulary.normalize("  ｕ\u0308ber\u00a0\u3000das  Haus ") == "über das Haus"
+    assert ids <= set(range(4, vocabulary.size))
+    assert len(ids) > 4
 
 
 def test_decode_leaves_out_specials_and_shows_unknown(vocabulary):
-    ids = vocabulary.encode("the dog")
-    assert vocabulary.decode([BOS_ID, *ids, EOS_ID, PAD_ID, PAD_ID]) == "the dog"
+    ids = vocabulary.encode(SENTENCES[0])
+    assert vocabulary.decode([BOS_ID, *ids, EOS_ID, PAD_ID, PAD_ID]) == SENTENCES[0]
     assert "⁇" in vocabulary.decode([*ids, UNK_ID])
-    assert UNK_ID in vocabulary.encode("Ω")
 
 
 def test_decode_takes_numpy_ids(vocabulary):
-    ids = vocabulary.encode("the small dog")
-    assert vocabulary.decode(np.array(ids, np.uint16)) == "the small dog"
+    ids = vocabulary.encode(SENTENCES[1])
+    assert vocabulary.decode(np.array(ids, np.uint16)) == SENTENCES[1]
     assert vocabulary.tokens(np.array(ids, np.int32)) == vocabulary.tokens(ids)
-    assert "".join(vocabulary.tokens(ids)) == "▁the▁small▁dog"
 
 
-@pytest.mark.parametrize("id", [-1, 61])
-def test_an_id_outside_is_an_error(vocabulary, id):
-    for method in (vocabulary.decode, vocabulary.tokens):
-        with pytest.raises(VocabularyError, match=rf"id {id} is outside the vocabulary of 61 pieces"):
-            method([5, id])
+def test_an_id_outside_is_an_error(vocabulary):
+    for id in (-1, vocabulary.size):
+        for method in (vocabulary.decode, vocabulary.tokens):
+            with pytest.raises(VocabularyError, match=rf"id {id} is outside the vocabulary of {vocabulary.size} piec"):
+                method([5, id])
 
 
 def test_encode_all_is_encode_of_each(vocabulary):
-    assert vocabulary.encode_all([*SENTENCES, ""]) == [vocabulary.encode(sentence) for sentence in [*SENTENCES, ""]]
-
-
-def test_pieces_are_byte_pair_merges_the_most_frequent_pair_first():
-    """Of "_ab" three times and "_ac" once: "_a" occurs four times, then "_ab" three times, then "_ac"."""
-    text = ["ab ab ab ac"]
-    by_size = {size: learn_vocabulary(text, size) for size in (9, 10, 11)}
-    assert {size: vocabulary.tokens(range(4, size - 4)) for size, vocabulary in by_size.items()} == {
-        9: ["▁a"], 10: ["▁a", "▁ab"], 11: ["▁a", "▁ab", "▁ac"],
-    }  # fmt: skip
-    assert by_size[9].tokens(by_size[9].encode("ab ac")) == ["▁a", "b", "▁a", "c"]
-    assert by_size[10].tokens(by_size[10].encode("ab ac")) == ["▁ab", "▁a", "c"]
-    assert by_size[11].tokens(by_size[11].encode("ab ac")) == ["▁ab", "▁ac"]
-
-
-def test_the_same_text_gives_the_same_vocabulary(vocabulary, tmp_path, monkeypatch, capfd):
-    monkeypatch.chdir(tmp_path)
-    again = learn_vocabulary(iter(SENTENCES), 61)
-    assert again.fingerprint == vocabulary.fingerprint
-    assert learn_vocabulary(SENTENCES, 60).fingerprint != vocabulary.fingerprint
-    assert list(tmp_path.iterdir()) == []
-    assert capfd.readouterr() == ("", "")
-
-
-def test_too_large_a_size_names_the_largest_possible():
-    with pytest.raises(
-        VocabularyError, match=r"vocab_size = 5000: the training text supports at most \d+ pieces"
-    ) as error:
-        learn_vocabulary(SENTENCES, 5000)
-    largest = int(str(error.value).split()[-2])
-    assert learn_vocabulary(SENTENCES, largest).size == largest
-    with pytest.raises(VocabularyError, match=f"at most {largest} pieces"):
-        learn_vocabulary(SENTENCES, largest + 1)
-
-
-def test_too_small_a_size_names_the_least_possible():
-    # a, b, c, the space mark and four special ids.
-    with pytest.raises(VocabularyError, match="vocab_size = 7: must be at least 8"):
-        learn_vocabulary(["abc abc", "ab"], 7)
-    assert learn_vocabulary(["abc abc", "ab"], 8).size == 8
-
-
-@pytest.mark.parametrize("sentences", [[], ["", ""]])
-def test_no_text_is_an_error(sentences):
-    with pytest.raises(VocabularyError, match="no text"):
-        learn_vocabulary(sentences, 10)
-
-
-def test_long_lines_and_tabs_are_not_dropped():
-    long = "abab " * 2000 + "Ω"
-    vocabulary = learn_vocabulary(["abab ab", long, "cd\tcd"], 12)
-    assert UNK_ID not in vocabulary.encode("Ω cd")
+    assert vocabulary.encode_all([*SENTENCES, ""]) == [*map(vocabulary.encode, SENTENCES), []]
 
 
 def test_save_and_load(vocabulary, tmp_path):
     path = tmp_path / "new" / "v.model"
     vocabulary.save(path)
     vocabulary.save(str(path))
-    loaded = Vocabulary.load(path)
-    assert loaded.model_bytes == vocabulary.model_bytes
-    assert loaded.encode(SENTENCES[0]) == vocabulary.encode(SENTENCES[0])
     assert [file.name for file in path.parent.iterdir()] == ["v.model"]
+    for loaded in (load_vocabulary(path), load_vocabulary(str(path)), vocabulary_from_bytes(vocabulary.to_bytes())):
+        assert type(loaded) is type(vocabulary)
+        assert loaded.to_bytes() == path.read_bytes()
+        assert loaded.encode_all(SENTENCES) == vocabulary.encode_all(SENTENCES)
+        assert loaded.fingerprint == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def test_a_failed_save_leaves_the_old_file(vocabulary, tmp_path, monkeypatch):
@@ -162,40 +111,133 @@ def test_a_failed_save_leaves_the_old_file(vocabulary, tmp_path, monkeypatch):
     assert path.read_bytes() == b"old"
 
 
-@pytest.mark.parametrize("content", [b"", b"junk", b"\0" * 99])
-def test_a_corrupt_file_is_one_clear_error(tmp_path, content):
-    path = tmp_path / "v.model"
-    path.write_bytes(content)
-    with pytest.raises(VocabularyError, match=r"vocabulary .*v\.model: not a SentencePiece model$"):
-        Vocabulary.load(path)
+def test_kinds_differ(made):
+    for one, other in permutations(made.values(), 2):
+        assert one.fingerprint != other.fingerprint
+        assert one.encode(SENTENCES[0]) != other.encode(SENTENCES[0])
+    bpe = make_vocabulary("bpe", SIZES["unigram"], "", SENTENCES)
+    assert bpe.tokens(range(bpe.size)) != made["unigram"].tokens(range(bpe.size))
 
 
-def test_a_truncated_file_is_an_error(vocabulary, tmp_path):
+def unreadable():
+    raise AssertionError("read the sentences")
+    yield
+
+
+@pytest.mark.parametrize("kind", ["sentencepiece:v.model", "tensor2tensor:v.subwords"])
+def test_files_that_hold_the_vocabulary_are_taken_as_they_are(folder, kind):
+    made = make_vocabulary(kind, SIZES[kind], str(folder), unreadable())
+    assert made.to_bytes() == (folder / kind.split(":")[1]).read_bytes()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in SIZES if ":" in kind])
+def test_files_may_be_compressed_and_anywhere(made, folder, kind, monkeypatch):
+    expected = made[kind].fingerprint
+    name, path = kind.split(":")
+    assert make_vocabulary(f"{kind}.gz", SIZES[kind], str(folder), SENTENCES).fingerprint == expected
+    absolute = f"{name}:{folder / path}"
+    assert make_vocabulary(absolute, SIZES[kind], "/elsewhere", SENTENCES).fingerprint == expected
+    monkeypatch.setenv("HOME", str(folder))
+    assert make_vocabulary(f"{name}:~/{path}", SIZES[kind], "", SENTENCES).fingerprint == expected
+    monkeypatch.chdir(folder)
+    assert make_vocabulary(kind, SIZES[kind], "", SENTENCES).fingerprint == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("sentencepiece:v.model", r"sentencepiece:\S+/v\.model gives 31 pieces"),
+        ("subword-nmt:codes", r"subword-nmt:\S+/codes and the training text give 24 pieces"),
+        ("tensor2tensor:v.subwords", r"tensor2tensor:\S+/v\.subwords gives 40 pieces"),
+    ],
+)
+def test_another_size_than_was_asked_is_an_error(folder, kind, message):
+    with pytest.raises(VocabularyError, match=rf"^Data\.vocab_size = 32: {message}$"):
+        make_vocabulary(kind, 32, str(folder), SENTENCES)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("sentencepiece:absent", r"absent: No such file or directory"),
+        ("sentencepiece:.", r": Is a directory"),
+        ("sentencepiece:codes", r"codes: not a SentencePiece model"),
+        ("subword-nmt:v.subwords", r"v\.subwords: line 1: must be '#version: 0\.2', .*"),
+        ("tensor2tensor:codes", r"codes: line 1: must be a subtoken in single quotes"),
+        ("tensor2tensor:bad.gz", r"bad\.gz: damaged gzip file \(.*\)"),
+        ("tensor2tensor:cut.gz", r"cut\.gz: damaged gzip file \(.*\)"),
+        ("tensor2tensor:spoilt.gz", r"spoilt\.gz: damaged gzip file \(.*\)"),
+    ],
+)
+def test_a_file_that_is_none_is_named(folder, kind, message):
+    packed = (folder / "v.subwords.gz").read_bytes()
+    (folder / "bad.gz").write_bytes(b"'<pad>'\n")
+    (folder / "cut.gz").write_bytes(packed[:-20])
+    (folder / "spoilt.gz").write_bytes(packed[:30] + bytes(byte ^ 255 for byte in packed[30:40]) + packed[40:])
+    with pytest.raises(VocabularyError, match=rf"^vocabulary {folder}/?{message}$"):
+        make_vocabulary(kind, 31, str(folder), SENTENCES)
+
+
+def test_errors_of_the_text_are_not_the_files(folder):
+    def broken():
+        yield "the dog"
+        raise OSError("text is gone")
+
+    with pytest.raises(OSError, match=r"^text is gone$"):
+        make_vocabulary("subword-nmt:codes", 24, str(folder), broken())
+
+
+@pytest.mark.parametrize("cut", [0, 1, 2, 5, -10, -2])
+@pytest.mark.parametrize("kind", ["bpe", "subword-nmt:codes", "tensor2tensor:v.subwords"])
+def test_a_cut_file_is_one_clear_error(made, tmp_path, kind, cut):
+    """But for a subword file that ends with a line: it is one of fewer pieces, which no checkpoint fits."""
     path = tmp_path / "v.model"
-    path.write_bytes(vocabulary.model_bytes[:-100])
-    with pytest.raises(VocabularyError, match=r"v\.model"):
-        Vocabulary.load(path)
+    path.write_bytes(made[kind].to_bytes()[:cut])
+    with pytest.raises(VocabularyError, match=r"^vocabulary \S+/v\.model: [^\n]+$"):
+        load_vocabulary(path)
+
+
+@pytest.mark.parametrize("data", [b"", b"junk", b"\0" * 99])
+def test_what_begins_like_no_kind_is_an_error(data):
+    with pytest.raises(VocabularyError, match=r"^not a SentencePiece model$"):
+        vocabulary_from_bytes(data)
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(VocabularyError, match=r"absent\.model: No such file"):
-        Vocabulary.load(tmp_path / "absent.model")
+    with pytest.raises(VocabularyError, match=r"^vocabulary \S+/absent\.model: No such file or directory$"):
+        load_vocabulary(tmp_path / "absent.model")
 
 
-def test_another_models_special_ids_are_refused():
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(SENTENCES), model_writer=model, vocab_size=61, model_type="bpe", minloglevel=2
+def test_identities_differ_where_the_vocabulary_might(folder, tmp_path):
+    kinds = [*SIZES, "tensor2tensor:codes"]
+    identities = [vocabulary_identity(kind, str(folder)) for kind in kinds]
+    for identity in identities:
+        assert json.loads(json.dumps(identity)) == identity
+    assert len({json.dumps(identity) for identity in identities}) == len(kinds)
+    assert vocabulary_identity("subword-nmt:./codes", str(folder)) == vocabulary_identity(
+        "subword-nmt:codes", str(folder)
     )
-    with pytest.raises(VocabularyError, match=r"have the ids \(-1, 1, 2, 0\): must be 0, 1, 2, 3"):
-        Vocabulary(model.getvalue())
+    path = tmp_path / "codes"
+    seen = set()
+    for text, time in (("a", 1), ("ab", 1), ("ab", 2)):
+        path.write_text(text)
+        os.utime(path, ns=(time, time))
+        first, again = (vocabulary_identity("subword-nmt:codes", str(tmp_path)) for _ in range(2))
+        assert first == again
+        seen.add(json.dumps(first))
+    assert len(seen) == 3
 
 
-def test_multi30k_round_trips():
-    path = SHARED / "data/multi30k/raw/val.de.gz"
-    if not path.exists():
-        pytest.skip("Multi30k is not here")
-    sentences = gzip.decompress(path.read_bytes()).decode().removesuffix("\n").split("\n")
-    vocabulary = learn_vocabulary(sentences, 997)
-    for sentence in sentences:
-        assert vocabulary.decode(vocabulary.encode(sentence)) == vocabulary.normalize(sentence)
+def test_an_identity_does_not_depend_on_where_a_command_is_run(folder, monkeypatch):
+    expected = vocabulary_identity("subword-nmt:codes", str(folder))
+    monkeypatch.chdir(folder.parent)
+    assert vocabulary_identity("subword-nmt:codes", folder.name) == expected
+    with pytest.raises(VocabularyError, match=r"^vocabulary \S+/absent: No such file"):
+        vocabulary_identity("sentencepiece:absent", str(folder))
+
+
+def test_identities_name_the_package_that_makes_the_vocabulary(monkeypatch, folder):
+    monkeypatch.setattr("importlib.metadata.version", lambda package: f"version of {package}")
+    last = {kind: vocabulary_identity(kind, str(folder))[-1] for kind in SIZES}
+    assert last["bpe"] == last["unigram"] == "version of sentencepiece"
+    assert last["subword-nmt:codes"] == "version of subword-nmt"
