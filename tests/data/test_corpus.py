@@ -1,6 +1,9 @@
-"""Lines end at newlines only; sides stay in step; each thing that can be wrong with a file is one clear line."""
+"""Parts follow one another, from any pair on; names and identities tell sources apart; in memory all is as streamed."""
 
 import gzip
+import hashlib
+import json
+import os
 import subprocess
 import sys
 import types
@@ -8,57 +11,73 @@ from pathlib import Path
 
 import pytest
 
-from transformer_jax.data.corpus import Corpus, CorpusError, read_corpus
+from transformer_jax.data import corpus as corpus_module
+from transformer_jax.data.corpus import Corpus, CorpusError, read_corpus, read_pairs, source_identity
 
-SHARED = Path(__file__).resolve().parents[3] / "shared"
+TABLES = (("a.tsv",), ("b.en", "b.de"), ("c.tsv.gz",))
+PAIRS = [("one", "eins"), ("two", "zwei"), ("three", "drei"), ("four", "vier"), ("five", "fünf"), ("six", "sechs")]
 
 
-def read(source, directory="", source_language="en", target_language="de"):
-    return read_corpus(
-        source, directory=str(directory), source_language=source_language, target_language=target_language
-    )
+def arguments(directory="", source_language="en", target_language="de"):
+    return {
+        "directory": str(directory),
+        "source_language": source_language,
+        "target_language": target_language,
+    }
+
+
+def read(source, *args, **kwargs):
+    return read_corpus(source, **arguments(*args, **kwargs))
+
+
+def identity(source, *args, **kwargs):
+    return source_identity(source, **arguments(*args, **kwargs))
 
 
 def write(path, content):
-    data = content.encode() if isinstance(content, str) else content
-    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    path.write_bytes(gzip.compress(content.encode()) if path.suffix == ".gz" else content.encode())
 
 
-def test_only_newlines_end_lines(tmp_path):
-    odd = "a\x0bb\x0cc\x1cd\x1de\x1ef\x85g\u2028h\u2029i\rj"
-    write(tmp_path / "a.en", f"{odd}\nsecond\n")
-    write(tmp_path / "a.de", "erste\nzweite\n")
-    assert read(("a.en", "a.de"), tmp_path).sources == [odd, "second"]
+@pytest.fixture
+def three_parts(tmp_path):
+    write(tmp_path / "a.tsv", "one\teins\ntwo\tzwei\n")
+    write(tmp_path / "b.en", "three\n")
+    write(tmp_path / "b.de", "drei\n")
+    write(tmp_path / "c.tsv.gz", "four\tvier\nfive\tfünf\nsix\tsechs\n")
+    return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("text", "lines"),
-    [("x\n", ["x"]), ("x", ["x"]), ("x\n\n", ["x", ""]), ("\nx", ["", "x"]), ("\n", [""]), ("x\r\n", ["x\r"])],
-)
-def test_a_last_newline_ends_a_line_and_adds_none(tmp_path, text, lines):
-    write(tmp_path / "a.en", text)
-    write(tmp_path / "a.de", text)
-    assert read(("a.en", "a.de"), tmp_path).targets == lines
+@pytest.mark.parametrize("start", range(8))
+def test_parts_follow_one_another_from_any_pair_on(three_parts, start):
+    assert list(read_pairs(TABLES, start=start, **arguments(three_parts))) == PAIRS[start:]
 
 
-def test_compression_is_decided_by_suffix(tmp_path):
-    write(tmp_path / "a.en", "one\ntwo\n")
-    write(tmp_path / "a.de.gz", "eins\nzwei\n")
-    corpus = read(("a.en", "a.de.gz"), tmp_path)
-    assert (corpus.sources, corpus.targets, len(corpus)) == (["one", "two"], ["eins", "zwei"], 2)
+def test_a_corpus_is_what_is_streamed(three_parts):
+    corpus = read(TABLES, three_parts)
+    assert list(zip(corpus.sources, corpus.targets, strict=True)) == PAIRS
+    assert len(corpus) == len(PAIRS)
+    assert corpus.name == f"{three_parts}/a.tsv + {three_parts}/b.en and {three_parts}/b.de + {three_parts}/c.tsv.gz"
 
 
-@pytest.mark.parametrize("name", ["t.tsv", "t.txt", "t.tsv.gz", "t.txt.gz"])
-def test_tab_separated_pairs_ignore_further_columns(tmp_path, name):
-    write(tmp_path / name, "one\teins\ntwo\tzwei\tlicence\tmore\n\tnull\n")
-    corpus = read(name, tmp_path)
-    assert corpus.sources == ["one", "two", ""]
-    assert corpus.targets == ["eins", "zwei", "null"]
+def test_pairs_come_before_a_later_part_is_opened(three_parts):
+    pairs = read_pairs((("a.tsv",), ("absent.tsv",)), **arguments(three_parts))
+    assert [next(pairs), next(pairs)] == PAIRS[:2]
+    with pytest.raises(CorpusError, match=r"absent\.tsv: No such file"):
+        next(pairs)
 
 
-def test_absolute_paths_ignore_the_directory(tmp_path):
-    write(tmp_path / "t.tsv", "a\tb\n")
-    assert len(read(str(tmp_path / "t.tsv"), tmp_path / "elsewhere")) == 1
+def test_one_string_is_one_part_and_two_strings_are_two_sides(three_parts):
+    assert len(read("a.tsv", three_parts)) == 2
+    assert read(("b.en", "b.de"), three_parts).targets == ["drei"]
+
+
+def test_absolute_paths_ignore_the_directory(three_parts):
+    assert len(read(str(three_parts / "a.tsv"), three_parts / "elsewhere")) == 2
+
+
+def test_home_is_a_tilde(three_parts, monkeypatch):
+    monkeypatch.setenv("HOME", str(three_parts))
+    assert len(read("~/a.tsv", "/elsewhere")) == len(read("a.tsv", "~")) == 2
 
 
 def test_fingerprint_is_of_the_text_not_of_the_files(tmp_path):
@@ -75,57 +94,35 @@ def test_fingerprint_is_of_the_text_not_of_the_files(tmp_path):
     assert len({fingerprint, *(corpus.fingerprint for corpus in others)}) == 4
 
 
-def test_unequal_counts_name_both_files_and_both_counts(tmp_path):
-    write(tmp_path / "a.en", "1\n2\n3\n")
-    write(tmp_path / "a.de", "1\n2\n")
-    with pytest.raises(CorpusError, match=r"a\.en has 3 lines but .*a\.de has 2: must be parallel"):
-        read(("a.en", "a.de"), tmp_path)
+def test_sides_of_a_corpus_are_as_long_as_each_other():
+    with pytest.raises(CorpusError, match="somewhere: 1 sources but 2 targets"):
+        Corpus("somewhere", ["a"], ["b", "c"])
 
 
-@pytest.mark.parametrize("name", ["absent.tsv", "absent.tsv.gz"])
-def test_a_missing_file_is_named(tmp_path, name):
-    with pytest.raises(CorpusError, match=rf"{name}: No such file or directory"):
-        read(name, tmp_path)
+@pytest.mark.parametrize("share", ["", "[0%:1%]"])
+def test_an_empty_corpus_is_an_error(tmp_path, share):
+    write(tmp_path / "t.tsv", "Hi.\tHallo!\n" if share else "")
+    assert list(read_pairs(f"t.tsv{share}", **arguments(tmp_path))) == []
+    with pytest.raises(CorpusError) as caught:
+        read(f"t.tsv{share}", tmp_path)
+    assert str(caught.value) == f"{tmp_path}/t.tsv{share}: holds no sentence pairs"
 
 
-@pytest.mark.parametrize("name", ["t.tsv", "t.tsv.gz"])
-def test_invalid_utf8_names_file_and_line(tmp_path, name):
-    write(tmp_path / name, "a\tb\nc\u2028\td\n".encode() + b"e\t\xff\n")
-    with pytest.raises(CorpusError, match=rf"{name}, line 3: not UTF-8"):
-        read(name, tmp_path)
-
-
-def test_a_line_without_a_tab_is_named(tmp_path):
-    write(tmp_path / "t.tsv", "a\tb\nno tab\n")
-    with pytest.raises(CorpusError, match=r"t\.tsv, line 2: no tab"):
-        read("t.tsv", tmp_path)
-
-
-@pytest.mark.parametrize(
-    "damage", [lambda data: data[:-9], lambda _: b"plain text", lambda data: data[:20] + b"\xff\xff" + data[22:]]
-)
-def test_a_damaged_gzip_file_is_named(tmp_path, damage):
-    (tmp_path / "t.tsv.gz").write_bytes(damage(gzip.compress(b"some\ttext and more of it\n" * 9)))
-    with pytest.raises(CorpusError, match=r"t\.tsv\.gz: damaged gzip file"):
-        read("t.tsv.gz", tmp_path)
-
-
-def test_an_empty_corpus_is_an_error(tmp_path):
-    write(tmp_path / "t.tsv", "")
-    with pytest.raises(CorpusError, match=r"t\.tsv: holds no sentence pairs"):
-        read("t.tsv", tmp_path)
-
-
-@pytest.mark.parametrize("source", ["train.en", "tdfs:wmt14_translate/de-en:train", ""])
-def test_an_unknown_kind_of_source_lists_the_kinds(source):
+@pytest.mark.parametrize("of", [lambda source: read(source), lambda source: identity(source)])
+@pytest.mark.parametrize("source", ["train.en", "tdfs:wmt14_translate/de-en:train", "", "t.tsvx", "t.tsv.gzip"])
+def test_an_unknown_kind_of_source_lists_the_kinds(source, of):
     with pytest.raises(CorpusError, match="must be two paths, one path ending in"):
-        read(source)
+        of(source)
 
 
-@pytest.mark.parametrize("source", ["tfds:wmt14_translate/de-en", "tfds::train", "tfds:"])
-def test_a_tfds_source_needs_builder_and_split(source):
-    with pytest.raises(CorpusError, match='must be "tfds:builder/config:split"'):
-        read(source)
+@pytest.mark.parametrize("of", [read, identity])
+@pytest.mark.parametrize("first", ["tfds:wmt14_translate/de-en:train", "builtin:train", "a.tsv", "a.txt[2,1]"])
+def test_two_corpora_are_not_two_sides_of_one(first, of):
+    message = "two strings are one file a language, but .* holds both; for two parts write"
+    for pair in ((first, "b.txt"), ("b.txt", first)):
+        with pytest.raises(CorpusError, match=message) as caught:
+            of(pair)
+        assert str(caught.value).endswith(f"write (('{pair[0]}',), ('{pair[1]}',))")
 
 
 def test_builtin_pairs_come_from_the_builtin_corpus(monkeypatch):
@@ -140,72 +137,63 @@ def test_builtin_pairs_come_from_the_builtin_corpus(monkeypatch):
     corpus = read("builtin:dev")
     assert (corpus.sources, corpus.targets, corpus.name) == (["one", "two"], ["eins", "zwei"], "builtin:dev")
     assert calls == [("en", "de", "dev")]
-    with pytest.raises(CorpusError, match="the split must be train, dev or test"):
-        read("builtin:valid")
+    for of in (read, identity):
+        with pytest.raises(CorpusError, match="the split must be train, dev or test"):
+            of("builtin:valid")
 
 
-def test_tfds_direction_follows_the_languages():
-    tfds = pytest.importorskip("tensorflow_datasets")
-    with tfds.testing.mock_data(num_examples=3):
-        forward = read("tfds:wmt14_translate/de-en:train")
-        backward = read("tfds:wmt14_translate/de-en:train", source_language="de", target_language="en")
-    assert len(forward) == 3
-    assert forward.sources == backward.targets != forward.targets
-    assert forward.targets == backward.sources
+def test_identity_survives_json_and_the_second_look(three_parts):
+    found = identity((*TABLES, ("builtin:dev",)), three_parts)
+    assert json.loads(json.dumps(found)) == found == identity((*TABLES, ("builtin:dev",)), three_parts)
 
 
-@pytest.mark.parametrize("pair", ["de-en", "fr-en"])
-def test_tfds_wmt14_has_the_paper_s_dev_and_test_sets(pair, tmp_path):
-    """Section 6: newstest2013 and newstest2014. Configs name splits; which sets these are is the data set's to say."""
-    wmt14 = pytest.importorskip("tensorflow_datasets.translate.wmt14")
-    subsets = wmt14.Wmt14Translate(config=pair, data_dir=str(tmp_path)).subsets
-    assert {str(split): sets for split, sets in subsets.items() if split != "train"} == {
-        "validation": ["newstest2013"],
-        "test": ["newstest2014"],
-    }
-    assert {"europarl_v7", "commoncrawl", "newscommentary_v9"} <= set(subsets["train"])
+def test_identity_differs_where_the_pairs_may(three_parts):
+    """Other languages, order, columns, shares or splits, and each file that changes."""
+    sources = [
+        *TABLES,
+        TABLES,
+        TABLES[::-1],
+        "a.tsv[2,1]",
+        "a.tsv[0%:9%]",
+        ("b.de", "b.en"),
+        "builtin:dev",
+        "builtin:test",
+    ]
+    found = [identity(source, three_parts) for source in sources]
+    found.append(identity(TABLES, three_parts, target_language="fr"))
+    for name in ("a.tsv", "b.en", "b.de", "c.tsv.gz"):
+        os.utime(three_parts / name, ns=(5, 7))
+        found.append(identity(TABLES, three_parts))
+    assert len({json.dumps(each) for each in found}) == len(found)
 
 
-def test_tfds_language_must_be_in_the_data_set():
-    tfds = pytest.importorskip("tensorflow_datasets")
-    with (
-        tfds.testing.mock_data(num_examples=3),
-        pytest.raises(CorpusError, match="de-en:train: has no language 'fr', only de, en"),
-    ):
-        read("tfds:wmt14_translate/de-en:train", target_language="fr")
+def test_identity_reads_no_text(three_parts):
+    (three_parts / "a.tsv").write_bytes(b"\xff no table\n")
+    assert identity("a.tsv", three_parts)
+    with pytest.raises(CorpusError, match="not UTF-8"):
+        read("a.tsv", three_parts)
 
 
-class Examples(list):
-    dataset_info = types.SimpleNamespace(features={"de": None, "en": None})
+def test_identity_of_a_missing_file_is_an_error(three_parts):
+    for source in ("absent.tsv", ("b.en", "absent.tsv.txt"), (("a.tsv",), ("absent.tsv",))):
+        with pytest.raises(CorpusError, match=r"absent\.tsv.*: No such file or directory"):
+            identity(source, three_parts)
 
 
-def test_tfds_bytes_become_text(monkeypatch):
-    tfds = pytest.importorskip("tensorflow_datasets")
-    examples = Examples([{"de": "über".encode(), "en": b"over"}])
-    monkeypatch.setattr(
-        tfds,
-        "data_source",
-        lambda name, split: examples if (name, split) == ("wmt14_translate/de-en", "train[:1]") else None,
-    )
-    corpus = read("tfds:wmt14_translate/de-en:train[:1]")
-    assert (corpus.sources, corpus.targets) == (["over"], ["über"])
-
-
-def test_a_failed_download_is_one_clear_line(monkeypatch):
-    tfds = pytest.importorskip("tensorflow_datasets")
-
-    def fail(*_, **__):
-        raise ConnectionError("HTTP 503\nand a long explanation")
-
-    monkeypatch.setattr(tfds, "data_source", fail)
-    with pytest.raises(CorpusError, match=r"de-en:train: TensorFlow Datasets cannot provide it: HTTP 503$"):
-        read("tfds:wmt14_translate/de-en:train")
-
-
-def test_an_unknown_tfds_configuration_is_an_error():
-    pytest.importorskip("tensorflow_datasets")
-    with pytest.raises(CorpusError, match=r"xx-yy:train: TensorFlow Datasets cannot provide it: .*xx-yy"):
-        read("tfds:wmt14_translate/xx-yy:train")
+def test_identity_of_the_builtin_corpus_is_of_what_makes_it(tmp_path, monkeypatch):
+    before = identity("builtin:dev")
+    package = Path(corpus_module.__file__).parent
+    for name in ("builtin.py", "phrases.py"):
+        assert hashlib.sha256((package / name).read_bytes()).hexdigest() in str(before)
+        (tmp_path / name).write_bytes((package / name).read_bytes())
+    monkeypatch.setattr(corpus_module, "__file__", str(tmp_path / "corpus.py"))
+    assert identity("builtin:dev") == before
+    (tmp_path / "phrases.py").write_text("# changed")
+    assert identity("builtin:dev") != before
+    monkeypatch.undo()
+    versions = {"Babel": "1", "num2words": "2"}
+    monkeypatch.setattr("importlib.metadata.version", versions.__getitem__)
+    assert {"Babel 1", "num2words 2"} <= set(identity("builtin:dev")[-1])
 
 
 def test_text_files_cost_no_tfds_import():
@@ -214,10 +202,19 @@ def test_text_files_cost_no_tfds_import():
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
 
 
-def test_newstest2009_keeps_its_lines():
-    directory = SHARED / "data/newstest/extra"
-    if not directory.exists():
-        pytest.skip("newstest is not here")
+def test_newstest2009_keeps_its_lines(shared):
+    directory = shared / "data/newstest/extra"
     corpus = read(("newstest2009.en-de.en.gz", "newstest2009.en-de.de.gz"), directory)
     assert len(corpus) == 2525
     assert any("\x85" in target for target in corpus.targets)
+
+
+def test_tatoeba_is_read_inside_its_archive_and_divided_by_english_sentence(shared):
+    directory = shared / "data/tatoeba"
+    shares = [
+        read(f"deu-eng.2018-05-13.zip/deu.txt[{share}]", directory) for share in ("0%:96%", "96%:98%", "98%:100%")
+    ]
+    assert sum(map(len, shares)) == 169_813
+    sides = [set(share.sources) for share in shares]
+    assert len(set.union(*sides)) == sum(map(len, sides)) == 135_534
+    assert all(2500 < len(side) < 2900 for side in sides[1:])

@@ -1,27 +1,29 @@
-"""Sentence pairs as text: parallel files, tab-separated files, TensorFlow Datasets, the built-in corpus.
-
-A line ends at "\\n" and nowhere else. U+0085, U+2028 and their like occur inside real sentences (newstest2009), and
-splitting there puts every later pair out of step.
-"""
+"""Sentence pairs as text, from files, TensorFlow Datasets or the built-in corpus: as a stream, or all in memory."""
 
 import functools
-import gzip
 import hashlib
 import importlib
-import zlib
-from collections.abc import Sequence
+import importlib.metadata
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from transformer_jax.config import CorpusSource
-from transformer_jax.errors import UserError
+from transformer_jax.config import CorpusSource, corpus_parts
+from transformer_jax.data.text_files import (
+    CorpusError,
+    file_identity,
+    parallel_pairs,
+    parse_table,
+    resolve,
+    table_pairs,
+)
+from transformer_jax.data.tfds_pairs import open_tfds, tfds_identity, tfds_pairs
 
-_TABLE_SUFFIXES = (".tsv", ".txt", ".tsv.gz", ".txt.gz")
+__all__ = ["Corpus", "CorpusError", "read_corpus", "read_pairs", "source_identity"]
 
-
-class CorpusError(UserError):
-    """A corpus that cannot be read: the message names the file and, where there is one, the line."""
+Pairs = Iterator[tuple[str, str]]
+_NOT_FILES = ("tfds:", "builtin:")
 
 
 @dataclass(frozen=True)
@@ -53,111 +55,113 @@ class Corpus:
 
 
 def read_corpus(source: CorpusSource, *, directory: str, source_language: str, target_language: str) -> Corpus:
-    """Reads all pairs of `source`, in order.
+    """All pairs of `source`, in memory. Arguments and errors are those of `read_pairs`; no pairs are an error too."""
+    pairs = list(
+        read_pairs(source, directory=directory, source_language=source_language, target_language=target_language)
+    )
+    name = " + ".join(_name(part, directory) for part in _parts(source))
+    return Corpus(name, [pair[0] for pair in pairs], [pair[1] for pair in pairs])
+
+
+def read_pairs(
+    source: CorpusSource, *, directory: str, source_language: str, target_language: str, start: int = 0
+) -> Pairs:
+    """The pairs of all parts of `source`, one part after another, read as they are asked for.
 
     Args:
-        source: two paths (source, target), one line a sentence; one .tsv or .txt path, source TAB target, further
-            columns ignored; "tfds:builder/config:split"; or "builtin:split". Files that end in .gz are compressed.
+        source: one part or several. A part is two paths (source, target), one line a sentence; one .tsv or .txt path,
+            source TAB target, further columns ignored, with columns and a share if wanted (see `parse_table`);
+            "tfds:builder/config:split"; or "builtin:split". Files that end in .gz are compressed, and
+            "archive.zip/member" is a file inside an archive.
         directory: where relative paths start; "" is the current directory.
         source_language: with `target_language`, the direction in TFDS and the built-in corpus, as in "en", "de".
+        start: the number of the first pair wanted, from 0. TFDS goes there at once; other parts are read up to it.
 
     Raises:
-        CorpusError: a file is missing, damaged, not UTF-8 or empty; the sides differ in length; a data set or language
-            is unknown.
+        CorpusError: a file is missing, damaged or not UTF-8; the sides differ in length; a data set or language is
+            unknown. What is wrong late in a file is found when the reading gets there.
     """
-    if not isinstance(source, str):
-        return _read_parallel(*(_resolve(directory, path) for path in source))
-    if source.startswith("tfds:"):
-        return _read_tfds(source, source_language, target_language)
-    if source.startswith("builtin:"):
-        return _read_builtin(source, source_language, target_language)
-    if source.endswith(_TABLE_SUFFIXES):
-        return _read_table(_resolve(directory, source))
-    raise CorpusError(
-        f"corpus {source!r}: must be two paths, one path ending in {', '.join(_TABLE_SUFFIXES)}, "
-        '"tfds:builder/config:split" or "builtin:split"'
-    )
+    languages = {"source_language": source_language, "target_language": target_language}
+    for part in _parts(source):
+        if part[0].startswith("tfds:"):
+            examples = open_tfds(part[0], **languages)
+            yield from tfds_pairs(part[0], examples, start=start, **languages)
+            start = max(0, start - len(examples))
+            continue
+        for pair in _file_pairs(part, directory, source_language, target_language):
+            if start:
+                start -= 1
+            else:
+                yield pair
 
 
-def _resolve(directory: str, path: str) -> Path:
-    return Path(directory).expanduser() / Path(path).expanduser()
+def source_identity(source: CorpusSource, *, directory: str, source_language: str, target_language: str) -> list[Any]:
+    """What stays the same as long as the pairs do, in JSON's types, found without reading the text.
+
+    Of a file: its path, size and time of change. Of a TFDS data set, which this downloads if need be: its version, size
+    and number of examples. Of the built-in corpus: the programs that make it.
+
+    Raises:
+        CorpusError: a file is missing, a data set cannot be provided, or a part is none of the kinds.
+    """
+    identities = [_identity(part, directory, source_language, target_language) for part in _parts(source)]
+    return [source_language, target_language, *identities]
 
 
-def _read_parallel(source_path: Path, target_path: Path) -> Corpus:
-    sources, targets = _read_lines(source_path), _read_lines(target_path)
-    if len(sources) != len(targets):
-        raise CorpusError(
-            f"{source_path} has {len(sources)} lines but {target_path} has {len(targets)}: must be parallel"
-        )
-    return Corpus(f"{source_path} and {target_path}", sources, targets)
+def _parts(source: CorpusSource) -> tuple[tuple[str, ...], ...]:
+    parts = corpus_parts(source)
+    for part in parts:
+        whole = [path for path in part if path.startswith(_NOT_FILES) or path.endswith((".tsv", ".tsv.gz", "]"))]
+        if len(part) == 2 and whole:
+            raise CorpusError(
+                f"corpus {part}: two strings are one file a language, but {whole[0]!r} holds both; "
+                f"for two parts write {tuple((path,) for path in part)}"
+            )
+    return parts
 
 
-def _read_table(path: Path) -> Corpus:
-    rows = [line.split("\t", 2) for line in _read_lines(path)]
-    for number, row in enumerate(rows, start=1):
-        if len(row) < 2:
-            raise CorpusError(f"{path}, line {number}: no tab; each line must be source TAB target")
-    return Corpus(str(path), [row[0] for row in rows], [row[1] for row in rows])
+def _identity(part: tuple[str, ...], directory: str, source_language: str, target_language: str) -> list[Any]:
+    if part[0].startswith("tfds:"):
+        return [part[0], *tfds_identity(open_tfds(part[0], source_language, target_language))]
+    if part[0].startswith("builtin:"):
+        return [_builtin_split(part[0]), *_builtin_identity()]
+    return [*part, *(file_identity(path) for path in _paths(part, directory))]
 
 
-def _read_lines(path: Path) -> list[str]:
-    data = _read_bytes(path)
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise CorpusError(f"{path}, line {line}: not UTF-8 ({error.reason})") from error
-    if not text:
-        return []
-    return text.removesuffix("\n").split("\n")
+def _builtin_identity() -> list[str]:
+    files = [Path(__file__).with_name(name) for name in ("builtin.py", "phrases.py")]
+    versions = [f"{name} {importlib.metadata.version(name)}" for name in ("Babel", "num2words")]
+    return [*(hashlib.sha256(file.read_bytes()).hexdigest() for file in files), *versions]
 
 
-def _read_bytes(path: Path) -> bytes:
-    try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if path.suffix == ".gz" else data
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise CorpusError(f"{path}: damaged gzip file ({error})") from error
-    except OSError as error:
-        raise CorpusError(f"{path}: {error.strerror}") from error
+def _file_pairs(part: tuple[str, ...], directory: str, source_language: str, target_language: str) -> Pairs:
+    if part[0].startswith("builtin:"):
+        return _builtin_pairs(part[0], source_language, target_language)
+    if len(part) == 2:
+        return parallel_pairs(*_paths(part, directory))
+    return table_pairs(parse_table(part[0], directory))
 
 
-def _read_builtin(source: str, source_language: str, target_language: str) -> Corpus:
+def _paths(part: tuple[str, ...], directory: str) -> list[Path]:
+    """The one or two files of a part."""
+    if len(part) == 2:
+        return [resolve(directory, path) for path in part]
+    return [parse_table(part[0], directory).path]
+
+
+def _name(part: tuple[str, ...], directory: str) -> str:
+    if part[0].startswith(_NOT_FILES):
+        return part[0]
+    return " and ".join(str(resolve(directory, path)) for path in part)
+
+
+def _builtin_pairs(source: str, source_language: str, target_language: str) -> Pairs:
+    builtin = importlib.import_module("transformer_jax.data.builtin")
+    return iter(builtin.builtin_pairs(source_language, target_language, _builtin_split(source)))
+
+
+def _builtin_split(source: str) -> str:
     split = source.removeprefix("builtin:")
     if split not in ("train", "dev", "test"):
         raise CorpusError(f"corpus {source!r}: the split must be train, dev or test")
-    builtin = importlib.import_module("transformer_jax.data.builtin")
-    pairs = builtin.builtin_pairs(source_language, target_language, split)
-    return Corpus(source, [pair[0] for pair in pairs], [pair[1] for pair in pairs])
-
-
-def _read_tfds(source: str, source_language: str, target_language: str) -> Corpus:
-    _, name, split = source.split(":", 2) if source.count(":") >= 2 else ("", "", "")
-    if not (name and split):
-        raise CorpusError(f'corpus {source!r}: must be "tfds:builder/config:split"')
-    examples = _tfds_examples(source, name, split)
-    languages = sorted(examples.dataset_info.features)
-    for language in (source_language, target_language):
-        if language not in languages:
-            raise CorpusError(f"{source}: has no language {language!r}, only {', '.join(languages)}")
-    pairs = [(_as_text(pair[source_language]), _as_text(pair[target_language])) for pair in examples]
-    return Corpus(source, [pair[0] for pair in pairs], [pair[1] for pair in pairs])
-
-
-def _tfds_examples(source: str, name: str, split: str) -> Any:
-    """A random-access TFDS data source, downloaded if need be; needs no TensorFlow."""
-    import tensorflow_datasets  # here, because it takes a second that no other corpus should cost
-
-    try:
-        # Without TensorFlow, TFDS knows a translation data set only once the module that defines it is imported.
-        module = name.split("/")[0].removesuffix("_translate")
-        importlib.import_module(f"tensorflow_datasets.translate.{module}")
-        return tensorflow_datasets.data_source(name, split=split)
-    # TFDS has no common base for its errors: unknown names, failed downloads and full disks each raise their own.
-    except Exception as error:
-        reason = (str(error).strip() or type(error).__name__).split("\n")[0]
-        raise CorpusError(f"{source}: TensorFlow Datasets cannot provide it: {reason}") from error
-
-
-def _as_text(value: str | bytes) -> str:
-    return value.decode("utf-8") if isinstance(value, bytes) else value
+    return split
