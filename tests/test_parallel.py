@@ -12,9 +12,16 @@ from transformer_jax import parallel
 sizes = st.integers(1, 40)
 
 
-@given(rows=sizes, lengths=st.tuples(sizes, sizes), devices=st.integers(1, 8), tokens_per_device=st.integers(1, 300))
+sides = st.tuples(sizes, sizes)
+
+
+def ids(rows, lengths):
+    return [np.arange(1, rows * length + 1, dtype=np.int32).reshape(rows, length) for length in lengths]
+
+
+@given(rows=sizes, lengths=sides, devices=st.integers(1, 8), tokens_per_device=st.integers(1, 300))
 def test_shards_hold_every_row_once_and_padding_beside(rows, lengths, devices, tokens_per_device):
-    batch = [np.arange(1, rows * length + 1, dtype=np.int32).reshape(rows, length) for length in lengths]
+    batch = ids(rows, lengths)
     shards = parallel.shard(batch, devices=devices, tokens_per_device=tokens_per_device)
     for shard, leaf in zip(shards, batch, strict=True):
         flat = shard.reshape(-1, leaf.shape[1])
@@ -24,25 +31,24 @@ def test_shards_hold_every_row_once_and_padding_beside(rows, lengths, devices, t
         assert (flat[rows:] == 0).all()
 
 
-@given(rows=sizes, length=sizes, devices=st.integers(1, 8), tokens_per_device=st.integers(1, 300))
-def test_micro_batches_fit_a_device_and_are_no_more_than_they_must(rows, length, devices, tokens_per_device):
-    batch = np.ones((rows, length), np.int32)
-    _, accumulation, rows_at_a_time, _ = parallel.shard(
-        batch, devices=devices, tokens_per_device=tokens_per_device
-    ).shape
-    assert rows_at_a_time * length <= tokens_per_device or rows_at_a_time == 1
-    fit = max(tokens_per_device // length, 1)
+@given(rows=sizes, lengths=sides, devices=st.integers(1, 8), tokens_per_device=st.integers(1, 300))
+def test_micro_batches_fit_a_device_and_are_no_more_than_they_must(rows, lengths, devices, tokens_per_device):
+    shards = parallel.shard(ids(rows, lengths), devices=devices, tokens_per_device=tokens_per_device)
+    ((_, accumulation, rows_at_a_time),) = {shard.shape[:3] for shard in shards}
+    assert rows_at_a_time * max(lengths) <= tokens_per_device or rows_at_a_time == 1
+    fit = max(tokens_per_device // max(lengths), 1)
     assert devices * (accumulation - 1) * fit < rows, "one micro-batch less would not hold every row"
     assert accumulation * rows_at_a_time - -(-rows // devices) < accumulation, "padding is less than a row each"
 
 
 @pytest.mark.parametrize(
-    ("rows", "length", "expected"),
-    [(13, 7, (2, 2, 4, 7)), (1, 100, (2, 1, 1, 100)), (16, 5, (2, 2, 4, 5)), (3, 31, (2, 2, 1, 31))],
+    ("rows", "lengths", "expected"),
+    [(13, (7, 3), (2, 2, 4)), (1, (100, 1), (2, 1, 1)), (16, (2, 5), (2, 2, 4)), (3, (31, 31), (2, 2, 1))],
 )
-def test_shapes_by_hand(rows, length, expected):
-    """Two devices that take 30 tokens at a time, or one row."""
-    assert parallel.shard(np.ones((rows, length)), devices=2, tokens_per_device=30).shape == expected
+def test_shapes_by_hand(rows, lengths, expected):
+    """Two devices that take 30 tokens of the longer side at a time, or one row."""
+    shards = parallel.shard(ids(rows, lengths), devices=2, tokens_per_device=30)
+    assert [shard.shape for shard in shards] == [(*expected, length) for length in lengths]
 
 
 def test_a_step_on_all_devices_sums_over_them():

@@ -51,16 +51,17 @@ def on_all_devices(step: Callable[..., Any], *, donate_state: bool, num_shared: 
 def shard(batch: Tree, *, tokens_per_device: int, devices: int | None = None) -> Tree:
     """Leaves [B, L] to [devices, accumulation, rows, L], filled up with rows of zeros (padding) if B does not divide.
 
-    Without `devices`, for those of this process. The accumulation is the smallest that keeps rows * L within
-    `tokens_per_device`, or one row.
+    Without `devices`, for those of this process. L may differ between leaves, B may not. The accumulation, that of all
+    leaves, is the smallest that keeps rows * the longest L within `tokens_per_device`, or one row.
     """
     devices = devices or num_devices()
+    shapes = [leaf.shape for leaf in jax.tree.leaves(batch)]
+    per_device = -(-shapes[0][0] // devices)
+    accumulation = -(-per_device // max(tokens_per_device // max(length for _, length in shapes), 1))
+    rows_at_a_time = -(-per_device // accumulation)
 
     def split(leaf: np.ndarray) -> np.ndarray:
         rows, length = leaf.shape
-        per_device = -(-rows // devices)
-        accumulation = -(-per_device // max(tokens_per_device // length, 1))
-        rows_at_a_time = -(-per_device // accumulation)
         filled = np.zeros((devices * accumulation * rows_at_a_time, length), leaf.dtype)
         filled[:rows] = leaf
         return filled.reshape(devices, accumulation, rows_at_a_time, length)

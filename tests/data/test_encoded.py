@@ -1,15 +1,15 @@
-"""What is on disk is what the vocabulary says; damage and interruption never give half a corpus."""
-
-import json
-from concurrent.futures import ThreadPoolExecutor
+"""Ids are the vocabulary's, each sentence ends with the end token, and shards do not show."""
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from transformer_jax.data import encoded as encoded_module
-from transformer_jax.data.corpus import Corpus
-from transformer_jax.data.encoded import encode_corpus, encode_sentences
-from transformer_jax.data.vocabulary import EOS_ID, Vocabulary, learn_vocabulary
+from transformer_jax.data.encoded import Sequences, encode_pairs, encode_sentences
+from transformer_jax.data.ragged import Ragged
+from transformer_jax.data.vocabulary import learn_vocabulary
+from transformer_jax.special_ids import EOS_ID, PAD_ID
 
 SOURCES = ["the small dog", "", "the house sees the dog", "a", "the small house"]
 TARGETS = ["der kleine hund", "das haus", "", "ein", "das kleine haus sieht"]
@@ -20,48 +20,33 @@ def vocabulary():
     return learn_vocabulary([*SOURCES, *TARGETS], 37)
 
 
-@pytest.fixture
-def corpus():
-    return Corpus("tiny", SOURCES, TARGETS)
+def ragged(sequences):
+    offsets = np.cumsum([0, *map(len, sequences)], dtype=np.int64)
+    return Ragged(np.array([id for ids in sequences for id in ids], np.uint16), offsets)
 
 
-def check(encoded, corpus, vocabulary):
-    assert len(encoded) == len(corpus)
-    for i in range(len(corpus)):
-        assert encoded.source(i).tolist() == [*vocabulary.encode(corpus.sources[i]), EOS_ID]
-        assert encoded.target(i).tolist() == [*vocabulary.encode(corpus.targets[i]), EOS_ID]
-        assert encoded.source_lengths[i] == len(encoded.source(i))
-        assert encoded.target_lengths[i] == len(encoded.target(i))
-
-
-def count_encodings(monkeypatch):
-    calls = []
-
-    def counting(*arguments):
-        calls.append(arguments)
-        return encode_sentences(*arguments)
-
-    monkeypatch.setattr(encoded_module, "encode_sentences", counting)
-    return calls
-
-
-def test_ids_are_the_vocabularys_and_end_with_the_end_token(corpus, vocabulary, tmp_path):
-    encoded = encode_corpus(corpus, vocabulary, tmp_path)
-    check(encoded, corpus, vocabulary)
+def test_ids_are_the_vocabularys_and_end_with_the_end_token(vocabulary):
+    encoded = encode_pairs(SOURCES, TARGETS, vocabulary)
+    assert len(encoded) == 5
+    for i in range(5):
+        for ids, text in ((encoded.source(i), SOURCES[i]), (encoded.target(i), TARGETS[i])):
+            assert ids.tolist() == [*vocabulary.encode(text), EOS_ID]
+            assert ids.dtype == np.int32
     assert encoded.source(1).tolist() == [EOS_ID]
-    assert encoded.source(0).dtype == encoded.target(0).dtype == np.int32
-    assert encoded.sources.ids.dtype == np.uint16
+    assert encoded.source_lengths.tolist() == [len(encoded.source(i)) for i in range(5)]
+    assert encoded.target_lengths.tolist() == [len(encoded.target(i)) for i in range(5)]
 
 
-def test_chunks_do_not_show(corpus, vocabulary, tmp_path, monkeypatch):
+def test_chunks_do_not_show(vocabulary, monkeypatch):
+    whole = encode_sentences(SOURCES, vocabulary)
     monkeypatch.setattr(encoded_module, "_CHUNK", 2)
-    check(encode_corpus(corpus, vocabulary, tmp_path), corpus, vocabulary)
+    chunked = encode_sentences(SOURCES, vocabulary)
+    assert chunked.values.tolist() == whole.values.tolist()
+    assert chunked.offsets.tolist() == whole.offsets.tolist()
 
 
-class OneId(Vocabulary):
+class OneId:
     """Encodes every text as its largest id."""
-
-    size = None  # takes the place of the property
 
     def __init__(self, size):
         self.size = size
@@ -70,96 +55,51 @@ class OneId(Vocabulary):
         return [[self.size - 1] for _ in texts]
 
 
+@pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize(("size", "dtype"), [(65_536, np.uint16), (65_537, np.int32)])
 def test_ids_take_16_bits_where_all_fit(size, dtype):
-    sequences = encode_sentences(["a", "b"], OneId(size))
-    assert sequences.ids.dtype == dtype
-    assert [sequences[i].tolist() for i in range(2)] == [[size - 1, EOS_ID]] * 2
+    encoded = encode_sentences(["a", "b"], OneId(size))
+    assert encoded.values.dtype == dtype
+    assert [encoded[i].tolist() for i in range(2)] == [[size - 1, EOS_ID]] * 2
 
 
-def test_the_second_time_comes_from_the_cache(corpus, vocabulary, tmp_path, monkeypatch):
-    calls = count_encodings(monkeypatch)
-    encode_corpus(corpus, vocabulary, tmp_path)
-    encoded = encode_corpus(Corpus("other name, same text", list(SOURCES), list(TARGETS)), vocabulary, tmp_path)
-    assert len(calls) == 2
-    check(encoded, corpus, vocabulary)
-    assert isinstance(encoded.sources.ids.base, np.memmap)
+SHARDS = st.lists(st.lists(st.lists(st.integers(4, 99), max_size=5), max_size=4), min_size=1, max_size=4)
 
 
-def test_other_text_or_vocabulary_is_another_entry(corpus, vocabulary, tmp_path):
-    swapped = Corpus("swapped", TARGETS, SOURCES)
-    smaller = learn_vocabulary([*SOURCES, *TARGETS], 31)
-    check(encode_corpus(corpus, vocabulary, tmp_path), corpus, vocabulary)
-    check(encode_corpus(swapped, vocabulary, tmp_path), swapped, vocabulary)
-    check(encode_corpus(corpus, smaller, tmp_path), corpus, smaller)
-    assert len(list(tmp_path.iterdir())) == 3
+@settings(max_examples=60, deadline=None)
+@given(shards=SHARDS, data=st.data())
+def test_shards_do_not_show(shards, data):
+    flat = [ids for shard in shards for ids in shard]
+    sequences = Sequences(tuple(map(ragged, shards)))
+    assert [sequences[i].tolist() for i in range(len(sequences))] == flat
+    assert sequences.lengths.tolist() == [len(ids) for ids in flat]
+    assert sequences.lengths.dtype == np.int32
+    indices = data.draw(st.lists(st.integers(0, len(flat) - 1), max_size=6)) if flat else []
+    padded = sequences.padded(np.array(indices, np.uint32), rows=7, length=5)
+    expected = [flat[i] + [PAD_ID] * (5 - len(flat[i])) for i in indices]
+    assert padded.tolist() == expected + [[PAD_ID] * 5] * (7 - len(indices))
+    assert padded.dtype == np.int32
 
 
-def test_the_fingerprint_says_what_it_is_of(corpus, vocabulary, tmp_path):
-    encode_corpus(corpus, vocabulary, tmp_path)
-    (entry,) = tmp_path.iterdir()
-    fingerprint = json.loads((entry / "fingerprint.json").read_text())
-    assert fingerprint["corpus"] == corpus.fingerprint
-    assert fingerprint["vocabulary"] == vocabulary.fingerprint
-    assert fingerprint["pairs"] == 5
+@pytest.mark.parametrize("i", [-1, 3])
+def test_there_is_no_sequence_before_the_first_or_after_the_last(i):
+    with pytest.raises(IndexError, match=f"sequence {i} of 3"):
+        Sequences((ragged([[5], [6, 7]]), ragged([[8]])))[i]
 
 
-def flip_last_byte(path):
-    data = bytearray(path.read_bytes())
-    data[-1] ^= 1
-    path.write_bytes(data)
+def test_what_does_not_fit_is_an_error():
+    sequences = Sequences((ragged([[5] * 3, [6] * 7]),))
+    with pytest.raises(ValueError, match="2 pairs do not fit into 1 rows"):
+        sequences.padded(np.array([0, 1]), rows=1, length=7)
+    with pytest.raises(ValueError, match="a sequence of 7 tokens does not fit into a batch of length 6"):
+        sequences.padded(np.array([0, 1]), rows=2, length=6)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        flip_last_byte,
-        lambda path: path.write_bytes(path.read_bytes()[:-3]),
-        lambda path: path.write_bytes(b""),
-        lambda path: path.unlink(),
-    ],
-)
-@pytest.mark.parametrize("name", ["source_ids.npy", "target_offsets.npy", "fingerprint.json"])
-def test_a_damaged_entry_is_made_anew(corpus, vocabulary, tmp_path, monkeypatch, name, damage):
-    encode_corpus(corpus, vocabulary, tmp_path)
-    (entry,) = tmp_path.iterdir()
-    whole = (entry / name).read_bytes()
-    damage(entry / name)
-    calls = count_encodings(monkeypatch)
-    check(encode_corpus(corpus, vocabulary, tmp_path), corpus, vocabulary)
-    assert len(calls) == 2
-    assert (entry / name).read_bytes() == whole
-    assert list(tmp_path.iterdir()) == [entry]
-
-
-def test_an_interrupted_write_leaves_nothing(corpus, vocabulary, tmp_path, monkeypatch):
-    written = []
-
-    def interrupted(path, array):
-        if len(written) == 2:
-            raise KeyboardInterrupt
-        written.append(path)
-        path.write_bytes(array.tobytes())
-
-    with monkeypatch.context() as patch:
-        patch.setattr(np, "save", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            encode_corpus(corpus, vocabulary, tmp_path)
-    assert len(written) == 2
-    assert list(tmp_path.iterdir()) == []
-    check(encode_corpus(corpus, vocabulary, tmp_path), corpus, vocabulary)
-
-
-def test_a_temporary_directory_of_a_killed_process_is_no_entry(corpus, vocabulary, tmp_path):
-    encode_corpus(corpus, vocabulary, tmp_path)
-    (entry,) = tmp_path.iterdir()
-    entry.rename(tmp_path / f".{entry.name}.killed")
-    check(encode_corpus(corpus, vocabulary, tmp_path), corpus, vocabulary)
-
-
-def test_several_writers_at_once_agree(corpus, vocabulary, tmp_path):
-    with ThreadPoolExecutor(5) as pool:
-        results = list(pool.map(lambda _: encode_corpus(corpus, vocabulary, tmp_path), range(15)))
-    for encoded in results:
-        check(encoded, corpus, vocabulary)
-    assert len(list(tmp_path.iterdir())) == 1
+def test_on_disk_it_is_mapped_and_the_same(tmp_path):
+    saved = ragged([[5, 6], [], [7]])
+    saved.save(tmp_path, "source")
+    loaded = Ragged.load(tmp_path, "source")
+    assert [loaded[i].tolist() for i in range(3)] == [[5, 6], [], [7]]
+    assert loaded.lengths.tolist() == [2, 0, 1]
+    assert isinstance(loaded.values.base, np.memmap)
+    assert loaded.values.dtype == np.uint16

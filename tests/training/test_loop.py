@@ -164,13 +164,13 @@ def test_a_records_numbers(whole):
     """The first record's, from the batches themselves."""
     plan = batch_plan(EXPERIMENT, TRAIN)
     batches = [plan.batch(TRAIN, step) for step in (0, 1)]
-    targets = [batch.target for batch in batches]
-    tokens, positions = (sum(count(target) for target in targets) for count in (np.count_nonzero, np.size))
+    source_tokens, tokens = (sum(map(np.count_nonzero, side)) for side in zip(*batches, strict=True))
+    positions = sum(batch.source.size + batch.target.size for batch in batches)
     record = whole.records[0]
     assert record["target_tokens_per_update"] == tokens / 2
-    assert record["source_tokens_per_update"] == sum(np.count_nonzero(batch.source) for batch in batches) / 2
-    assert record["pairs_per_update"] == sum(np.count_nonzero(target.any(1)) for target in targets) / 2
-    assert record["padding_share"] == pytest.approx(1 - tokens / positions)
+    assert record["source_tokens_per_update"] == source_tokens / 2
+    assert record["pairs_per_update"] == sum(np.count_nonzero(batch.target.any(1)) for batch in batches) / 2
+    assert record["padding_share"] == pytest.approx(1 - (source_tokens + tokens) / positions)
     assert 0 < record["padding_share"] < 1
     assert record["epoch"] == 2 / 5
     assert record["learning_rate"] == pytest.approx(14**-0.5 * 2 * 5**-1.5)
@@ -182,7 +182,7 @@ def test_a_records_numbers(whole):
 
 def test_dev_perplexity_is_that_of_the_whole_split(whole):
     """From the logits of all pairs in one batch; without smoothing, per token, the end token counted."""
-    sources, targets = make_batch(DEV, np.arange(13), rows=13, length=8)
+    sources, targets = make_batch(DEV, np.arange(13), (13, 8, 8))
     params = jax.tree.map(np.asarray, whole.state().params)
     apply = jax.jit(partial(Transformer(EXPERIMENT.model, VOCAB_SIZE).apply, deterministic=True))
     logits = np.float64(apply({"params": params}, sources, targets))

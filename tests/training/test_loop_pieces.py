@@ -7,6 +7,8 @@ import pytest
 from tiny_experiment import random_corpus, tiny_experiment
 
 from transformer_jax.data.batching import Batch
+from transformer_jax.data.shapes import Shape
+from transformer_jax.special_ids import PAD_ID
 from transformer_jax.training import dev_loss, loop
 from transformer_jax.training.loop import batch_plan, out_of_patience
 from transformer_jax.training.loss import Sums
@@ -20,20 +22,25 @@ def metrics(loss: float, nll: float, tokens: float, norm: float) -> StepMetrics:
     return StepMetrics(Sums(np.float32(loss), np.float32(nll), np.float32(tokens)), np.float32(norm))
 
 
-def batch(rows: int, length: int) -> Batch:
-    return Batch(np.ones((rows, length), np.int32), np.ones((rows, length), np.int32))
+def batch(rows: int, source: int, target: int) -> Batch:
+    """The last position of each source is padding."""
+    sources = np.ones((rows, source), np.int32)
+    sources[:, -1] = PAD_ID
+    return Batch(sources, np.ones((rows, target), np.int32))
 
 
 def test_a_window_divides_sums_by_sums():
     """A mean of the two updates' means, 2.0 and 4.0, would be 3.0."""
     window = Window()
-    window.add(7, metrics(20.0, 10.0, 10.0, 0.5), batch(3, 5))
-    window.add(8, metrics(120.0, 90.0, 30.0, 0.25), batch(7, 11))
+    window.add(7, metrics(20.0, 10.0, 10.0, 0.5), batch(3, 5, 7))
+    window.add(8, metrics(120.0, 90.0, 30.0, 0.25), batch(7, 11, 13))
     record = window.record(EXPERIMENT, steps_per_epoch=16)
     assert (record["kind"], record["step"], record["epoch"]) == ("train", 8, 0.5)
     assert (record["loss"], record["negative_log_likelihood"]) == (140 / 40, 100 / 40)
     assert (record["gradient_norm"], record["target_tokens_per_update"]) == (0.25, 20.0)
-    assert record["padding_share"] == 1 - 40 / (15 + 77)
+    source_tokens = 3 * 4 + 7 * 10
+    assert record["source_tokens_per_update"] == source_tokens / 2
+    assert record["padding_share"] == 1 - (source_tokens + 40) / (3 * (5 + 7) + 7 * (11 + 13))
 
 
 def test_a_windows_checksum_is_of_the_batches_in_order():
@@ -43,7 +50,7 @@ def test_a_windows_checksum_is_of_the_batches_in_order():
             window.add(1, metrics(1.0, 1.0, 1.0, 1.0), part)
         return window.record(EXPERIMENT, steps_per_epoch=1)["batches_crc32"]
 
-    a, b = batch(3, 5), batch(3, 5)._replace(target=np.full((3, 5), 2, np.int32))
+    a, b = batch(3, 5, 5), batch(3, 5, 5)._replace(target=np.full((3, 5), 2, np.int32))
     assert checksum(a, b) == checksum(a, b)
     assert len({checksum(a, b), checksum(b, a), checksum(a), checksum(a, a), checksum(b)}) == 5
 
@@ -53,7 +60,7 @@ def test_the_first_step_that_is_not_finite_is_named(loss, norm):
     window = Window()
     for step in (5, 6, 7, 8):
         bad = step in (6, 8)
-        window.add(step, metrics(loss if bad else 1.0, 1.0, 1.0, norm if bad else 1.0), batch(3, 5))
+        window.add(step, metrics(loss if bad else 1.0, 1.0, 1.0, norm if bad else 1.0), batch(3, 5, 7))
     with pytest.raises(TrainingError, match=rf"^step 6: the loss is {loss}, the gradient norm {norm}; [^\n]*$"):
         window.record(EXPERIMENT, steps_per_epoch=1)
 
@@ -69,12 +76,12 @@ def test_a_runs_batches_follow_its_settings():
     corpus = random_corpus(1, 211)
     longer = np.maximum(corpus.source_lengths, corpus.target_lengths)
 
-    def shapes_and_pairs(**changes) -> tuple[list[tuple[int, int]], list[list[int]]]:
+    def shapes_and_pairs(**changes) -> tuple[list[Shape], list[list[int]]]:
         plan = batch_plan(tiny_experiment(**changes), corpus)
         return list(plan.shapes), [plan.batch_indices(step).tolist() for step in range(plan.steps_per_epoch)]
 
     shapes, pairs = shapes_and_pairs(max_train_length=6, tokens_per_batch=96, num_shapes=2)
-    assert shapes == [(24, 4), (16, 6)]
+    assert shapes == [(24, 4, 4), (16, 6, 6)]
     assert sorted(pair for batch in pairs for pair in batch) == np.flatnonzero(longer <= 6).tolist()
     assert 0 < (longer > 6).sum() < 211
     assert len(shapes_and_pairs(num_shapes=3)[0]) == 3

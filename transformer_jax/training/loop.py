@@ -1,18 +1,18 @@
 """Training from the first or the newest checkpoint's step to the last."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import jax
 import numpy as np
 
 from transformer_jax import config, parallel
-from transformer_jax.data.batching import BatchPlan
+from transformer_jax.data.batching import Batch, BatchPlan
 from transformer_jax.data.encoded import EncodedCorpus
+from transformer_jax.data.prefetch import prefetched
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.training.checkpoint import CheckpointError, Checkpoints
 from transformer_jax.training.dev_loss import dev_loss
@@ -20,6 +20,8 @@ from transformer_jax.training.metrics_log import MetricsLog, Record
 from transformer_jax.training.optimizer import make_optimizer
 from transformer_jax.training.step import TrainState, initial_state, make_train_step
 from transformer_jax.training.window import TrainingError, Window
+
+_BATCHES_AHEAD = 4  # some take longer to make: those of pages that are not in memory, and the first of an epoch
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,12 @@ def train(
     state = _newest_state(checkpoints, interrupted, initial_state(model, optimizer, training.seed), observer.say)
     one_device_step = make_train_step(model, optimizer, training)
     train_step = parallel.on_all_devices(one_device_step, donate_state=True, num_shared=1)
-    shard = partial(parallel.shard, tokens_per_device=experiment.batching.tokens_per_device)
     due, window, step, stopping = _CheckpointTimer(training), Window(), int(state.step), False
-    with closing(MetricsLog(workdir, resumed_at=step)) as log:
+    batches = _batches(experiment, plan, train_split, step)
+    with closing(MetricsLog(workdir, resumed_at=step)) as log, closing(batches):
         while step < training.num_steps and not stopping and not out_of_patience(log.records, training.patience):
-            batch = plan.batch(train_split, step)
-            state, metrics = train_step(state, shard(batch), training.seed)
+            batch, shards = next(batches)
+            state, metrics = train_step(state, shards, training.seed)
             step += 1
             window.add(step, metrics, batch)
             stopping, last = observer.should_stop(), step == training.num_steps
@@ -81,6 +83,18 @@ def train(
     if stopping:
         observer.say(f"stopped at step {step}, saved; the same command goes on from here")
     return step
+
+
+def _batches(
+    experiment: config.Experiment, plan: BatchPlan, split: EncodedCorpus, first_step: int
+) -> Generator[tuple[Batch, Batch], None, None]:
+    """Each step's batch, whole and as the devices' shards, made in the background."""
+
+    def make(step: int) -> tuple[Batch, Batch]:
+        batch = plan.batch(split, step)
+        return batch, parallel.shard(batch, tokens_per_device=experiment.batching.tokens_per_device)
+
+    return prefetched(make, range(first_step, experiment.training.num_steps), ahead=_BATCHES_AHEAD)
 
 
 def _newest_state(

@@ -23,7 +23,7 @@ class Window:
 
     def __init__(self) -> None:
         self.steps: list[tuple[int, StepMetrics]] = []
-        self.positions = 0  # target side
+        self.positions = 0  # of both sides
         self.source_tokens = 0
         self.pairs = 0
         self.checksum = 0  # of every batch, so that two runs can be seen to have read the same
@@ -31,7 +31,7 @@ class Window:
 
     def add(self, step: int, metrics: StepMetrics, batch: Batch) -> None:
         self.steps.append((step, metrics))
-        self.positions += batch.target.size
+        self.positions += batch.source.size + batch.target.size
         self.source_tokens += int((batch.source != PAD_ID).sum())
         self.pairs += int((batch.source[:, 0] != PAD_ID).sum())
         self.checksum = zlib.crc32(batch.target.tobytes(), zlib.crc32(batch.source.tobytes(), self.checksum))
@@ -59,7 +59,7 @@ class Window:
             "source_tokens_per_update": self.source_tokens / len(self.steps),
             "target_tokens_per_update": tokens / len(self.steps),
             "target_tokens_per_second": tokens / seconds,
-            "padding_share": 1 - tokens / self.positions,
+            "padding_share": 1 - (self.source_tokens + tokens) / self.positions,
             "seconds": seconds,
             "batches_crc32": self.checksum,
         }
