@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from experiments.scored_rows import read_rows
 from experiments.weights import param_shapes
 from experiments.workdir import WorkdirError, read_experiment, read_vocabulary
 from transformer_jax.config import Experiment
@@ -17,10 +18,12 @@ def require_runnable(experiment: Experiment, data: PreparedData) -> BatchPlan:
     """The batches of a run that can be trained, evaluated and scored.
 
     Raises:
-      CorpusError: no training pair is left, or a sentence of another split is too long for the model.
+      CorpusError: no training pair is left, a sentence of another split is too long for the model, or the rows that
+        are to be scored apart are not rows of the test set.
       ScoringError: the BLEU tokeniser cannot be used.
     """
     bleu_metric(experiment.scoring.bleu_tokenizer)
+    read_rows(experiment, len(data.corpora["test"]))
     for split in ("dev", "test"):
         encoded = data.splits[split]
         longest = max(encoded.source_lengths.max(), encoded.target_lengths.max())

@@ -4,23 +4,25 @@ import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress
 
 from experiments import workdir as workdirs
 from experiments.checks import require_continuable, require_runnable
-from experiments.lock import taken
-from experiments.progress import TrainingDisplay
+from experiments.progress import TrainingDisplay, prepare
 from experiments.provenance import provenance
 from experiments.results import add_split, summary, write_translations
+from experiments.scored_rows import score_rows
 from experiments.weights import read_weights
 from experiments.workdir import WorkdirError
 from transformer_jax.config import Experiment
 from transformer_jax.data.batching import BatchPlan
 from transformer_jax.data.corpus import Corpus
-from transformer_jax.data.prepared import PreparedData, prepare_data, prepare_split
+from transformer_jax.data.prepared import PreparedData, prepare_split
 from transformer_jax.evaluation import Evaluation, evaluate
+from transformer_jax.lock import taken
 from transformer_jax.metrics.bleu import bleu_metric
 from transformer_jax.metrics.significance import sentence_statistics
 from transformer_jax.training.loop import Observer, train
@@ -36,7 +38,7 @@ def train_in(workdir: Path, experiment: Experiment, observer: Observer, *, accep
       WorkdirError: it is another experiment's, or another process trains there.
       UserError: of the data, the settings or the checkpoints; before the first step whatever can be known then.
     """
-    data = prepare_data(experiment.data)
+    data = prepare(experiment.data, experiment.cleaning)
     plan = require_runnable(experiment, data)
     if accept_changes:
         require_continuable(workdir, experiment, data.vocabulary)
@@ -64,9 +66,11 @@ def train_in(workdir: Path, experiment: Experiment, observer: Observer, *, accep
 
 def _description(experiment: Experiment, data: PreparedData, plan: BatchPlan) -> list[str]:
     direction = f"{experiment.data.source_language} -> {experiment.data.target_language}"
-    shapes = ", ".join(f"{rows} x {length}" for rows, length in plan.shapes)
+    shapes = ", ".join(" x ".join(map(str, shape)) for shape in plan.shapes)
+    removed = [f"{count:,} by Cleaning.{rule}" for rule, count in data.report.removed.items() if count]
     return [
         f"{direction}: {plan.num_pairs:,} training pairs, {data.vocabulary.size:,} pieces",
+        *([f"cleaned out of {data.report.read:,} pairs: {', '.join(removed)}"] if removed else []),
         f"left out: {plan.num_empty:,} pairs with an empty side, {plan.num_too_long:,} that are too long",
         f"{plan.steps_per_epoch} updates an epoch, in batches of {shapes}",
     ]
@@ -78,6 +82,7 @@ class Scored:
 
     corpus: Corpus
     evaluation: Evaluation
+    rows: dict[str, Any] | None  # the scores of `Scoring.test_rows`
     steps: list[int]  # of the checkpoints that the weights are the mean of
     written: list[Path]
 
@@ -107,6 +112,7 @@ def score_in(workdir: Path, experiment: Experiment, split: str, *, trained: Path
         evaluation = evaluate(experiment, weights.params, vocabulary, corpus, encoded, on_progress)
     seconds = time.monotonic() - started
     entry = summary(source, experiment, vocabulary, corpus, evaluation, steps=weights.steps, seconds=seconds)
+    entry |= score_rows(experiment, corpus, evaluation) if split == "test" else {}
     tokens = [vocabulary.tokens(translation.hypothesis.ids) for translation in evaluation.translations]
     hypotheses = [translation.text for translation in evaluation.translations]
     statistics = sentence_statistics(hypotheses, corpus.targets, tokenizer=experiment.scoring.bleu_tokenizer)
@@ -114,4 +120,4 @@ def score_in(workdir: Path, experiment: Experiment, split: str, *, trained: Path
         write_translations(workdir, split, evaluation, tokens, statistics),
         add_split(workdir, split, entry),
     ]
-    return Scored(corpus, evaluation, weights.steps, written)
+    return Scored(corpus, evaluation, entry.get("rows"), weights.steps, written)

@@ -1,8 +1,11 @@
-"""Reads or downloads the data of an experiment, learns the vocabulary, encodes, and says what there is.
+"""Reads or downloads the data of an experiment, cleans it, learns the vocabulary, encodes, and says what there is.
 
 python -m experiments.prepare --gin_file=gin_configs/quickstart.gin
+
+The same command again goes on where it was stopped or killed; what is prepared already is checked.
 """
 
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -11,7 +14,10 @@ from rich.table import Table
 from experiments import command, workdir
 from experiments.checks import require_runnable
 from experiments.gin_bindings import load_experiment
-from transformer_jax.data.prepared import PreparedData, prepare_data
+from experiments.progress import prepare
+from transformer_jax.config import Experiment, corpus_parts
+from transformer_jax.data.batching import BatchPlan
+from transformer_jax.data.prepared import PreparedData
 
 
 def main() -> None:
@@ -19,30 +25,55 @@ def main() -> None:
     flags.add_argument("--workdir", type=Path, help="begin the run there: its config and vocabulary")
     args = flags.parse_args()
     experiment = load_experiment(args.gin_file, args.gin_param)
-    console = Console(soft_wrap=True, highlight=False)
-    with console.status("reading, learning the vocabulary, encoding"):
-        data = prepare_data(experiment.data)
-        plan = require_runnable(experiment, data)
+    data = prepare(experiment.data, experiment.cleaning)
+    plan = require_runnable(experiment, data)
     if args.workdir:
         workdir.claim(args.workdir, experiment, accept_changes=False)
         workdir.keep_vocabulary(args.workdir, data.vocabulary)
-    console.print(_table(data))
-    direction = f"{experiment.data.source_language} -> {experiment.data.target_language}"
-    console.print(f"{direction}, {data.vocabulary.size:,} pieces, encoded in {experiment.data.cache_directory}")
-    console.print(f"training uses {plan.num_pairs:,} pairs: {plan.num_empty:,} have an empty side and ", end="")
-    console.print(f"{plan.num_too_long:,} more than {experiment.data.max_train_length} tokens")
-    shapes = ", ".join(f"{rows} x {length}" for rows, length in plan.shapes)
-    console.print(f"{plan.steps_per_epoch:,} updates an epoch, in batches of {shapes}")
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    console.print(_splits(data))
+    for line in [
+        *map(partial(_read_from, experiment), data.splits),
+        *_cleaned(data),
+        *_batches(experiment, data, plan),
+    ]:
+        console.print(line)
 
 
-def _table(data: PreparedData) -> Table:
-    table = Table("split", "pairs", "source tokens", "target tokens", "longest", "read from")
+def _splits(data: PreparedData) -> Table:
+    table = Table("split", "pairs", "source tokens", "target tokens", "longest")
     for split, encoded in data.splits.items():
         sides = encoded.source_lengths, encoded.target_lengths
         counts = [f"{lengths.sum():,}" for lengths in sides]
         longest = f"{max(lengths.max() for lengths in sides):,}"
-        table.add_row(split, f"{len(encoded):,}", *counts, longest, data.corpora[split].name)
+        table.add_row(split, f"{len(encoded):,}", *counts, longest)
     return table
+
+
+def _read_from(experiment: Experiment, split: str) -> str:
+    first, *others = (" and ".join(part) for part in corpus_parts(getattr(experiment.data, split)))
+    return f"from {first}{f' and {len(others)} more' if others else ''} ({split})"
+
+
+def _cleaned(data: PreparedData) -> list[str]:
+    """Every pair that was read, accounted for."""
+    removed = [f"{count:,} by Cleaning.{rule}" for rule, count in data.report.removed.items()]
+    return [
+        f"training text: {data.report.read:,} pairs read, {data.report.kept:,} kept",
+        *(f"  left out {line}" for line in removed),
+    ]
+
+
+def _batches(experiment: Experiment, data: PreparedData, plan: BatchPlan) -> list[str]:
+    settings = experiment.data
+    shapes = ", ".join(" x ".join(map(str, shape)) for shape in plan.shapes)
+    return [
+        f"{settings.source_language} -> {settings.target_language}, {data.vocabulary.size:,} pieces, "
+        f"encoded in {settings.cache_directory}",
+        f"training uses {plan.num_pairs:,} pairs: {plan.num_empty:,} have an empty side and "
+        f"{plan.num_too_long:,} more than {settings.max_train_length} tokens",
+        f"{plan.steps_per_epoch:,} updates an epoch, in batches of {shapes}",
+    ]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a person sees of a training run: a bar on a terminal, a line a record elsewhere."""
+"""What a person sees of preparing data and of training: a bar on a terminal, lines elsewhere."""
 
 import time
 from collections import deque
@@ -6,8 +6,28 @@ from collections import deque
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from transformer_jax.config import Training
+from transformer_jax.config import Cleaning, Data, Training
+from transformer_jax.data.prepared import PreparedData, prepare_data
 from transformer_jax.training.metrics_log import Record
+
+_SECONDS_BETWEEN_LINES = 10.0
+
+
+def prepare(data: Data, cleaning: Cleaning) -> PreparedData:
+    """`prepare_data`, shown as it goes; where there is no terminal, by a line every ten seconds."""
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    last = time.monotonic()
+    with console.status("preparing") as status:
+
+        def show(what: str, done: int, total: int | None) -> None:
+            nonlocal last
+            line = f"{what}: {done:,}{f' of {total:,}' if total else ''} pairs" if done else what
+            status.update(line)
+            if not console.is_terminal and time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
+                console.print(line, markup=False)
+                last = time.monotonic()
+
+        return prepare_data(data, cleaning, show)
 
 
 class TrainingDisplay:

@@ -14,13 +14,13 @@ from pathlib import Path
 from experiments import command
 from experiments.gin_bindings import build
 from experiments.launchers.launch import add_flags, launch
+from experiments.progress import prepare
 from experiments.study.definition import Definition, load_definition
 from experiments.study.leaderboard import require_not_all_failed, write_report
 from experiments.study.storage import IDENTITY, require_own
 from experiments.study.trials import Trials
 from experiments.workdir import WorkdirError
-from transformer_jax.config import Data
-from transformer_jax.data.prepared import prepare_data
+from transformer_jax.config import Cleaning, Data
 
 
 def main() -> None:
@@ -40,7 +40,8 @@ def main() -> None:
         raise WorkdirError(f"{trials.workdir} holds no sweep (it has no {IDENTITY}): there is nothing to report")
     if not args.report_only:
         if trials.definition.sweep.trained is None:  # what is wrong with the data is wrong for all: said once, at once
-            prepare_data(build(Data, trials.definition.bindings))
+            bindings = trials.definition.bindings
+            prepare(build(Data, bindings), build(Cleaning, bindings))
         launch(args, trials, command.observer())
     print(write_report(trials))
     require_not_all_failed(trials)

@@ -17,9 +17,9 @@ from experiments.ablation import conclusions, csv_table, estimate, parameter_cou
 from experiments.ablation.rows import require_folder_of_rows, row_names, row_runs
 from experiments.ablation.summary import TableSummary, summarise
 from experiments.launchers import launch
+from experiments.progress import prepare
 from experiments.run_list import RunList
 from experiments.workdir import write_text
-from transformer_jax.data.prepared import prepare_data
 
 
 def main() -> None:
@@ -46,7 +46,8 @@ def main() -> None:
         print(estimate.render(estimate.estimates(runs, speed), speed))
         return
     if not args.table_only:
-        prepare_data(runs.runs[0].experiment.data)  # what is wrong with it is wrong for all runs: said once, at once
+        first = runs.runs[0].experiment
+        prepare(first.data, first.cleaning)  # what is wrong with the data is wrong for all runs: said once, at once
         if args.retry_failed:
             runs.forget_failures()
         launch.launch(args, runs, command.observer())

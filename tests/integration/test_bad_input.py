@@ -56,7 +56,9 @@ BAD_TEXT = {
         cut_a_line, [], r"\S+/text/train\.en has 211 lines but \S+/text/train\.de has 210: must be parallel",
     ),
     "not UTF-8": (spoil_a_byte, [], r"\S+/text/dev\.en, line 7: not UTF-8 \(.*\)"),
-    "no training text": (empty_the_training_text, [], r"\S+/train\.en and \S+/train\.de: holds no sentence pairs"),
+    "no training text": (
+        empty_the_training_text, [], r"Data\.train = \('train\.en', 'train\.de'\): holds no sentence pairs",
+    ),
     "nothing on one side": (
         write_blank_sources, ["Data.vocab_size = 41"],
         r"no training pair is left of 211: 211 have an empty side, 0 a side longer than 31 tokens",
@@ -68,7 +70,7 @@ BAD_TEXT = {
     "dev pair too long": (
         write_long_dev_pair, [], r"\S+/dev\.en and \S+/dev\.de: a sentence has \d+ tokens, more than .*max_length = 37",
     ),
-    "no tab": (leave_a_tab_out, [], r"\S+/test\.tsv, line 12: no tab; each line must be source TAB target"),
+    "no tab": (leave_a_tab_out, [], r"\S+/test\.tsv, line 12: no tab before column 2; tabs divide columns"),
     "vocabulary too large": (
         leave, ["Data.vocab_size = 4001"], r"vocab_size = 4001: the training text \w+ (at most )?\d+ pieces",
     ),

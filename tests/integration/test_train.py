@@ -8,8 +8,8 @@ import pytest
 from tiny_commands import SIZES, require_one_line, run_command, sentence_pairs, snapshot
 
 from experiments.gin_bindings import load_experiment
-from experiments.lock import taken
 from experiments.workdir import read_experiment, read_vocabulary
+from transformer_jax.lock import taken
 from transformer_jax.training.metrics_log import read_metrics
 
 

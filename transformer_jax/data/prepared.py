@@ -1,50 +1,52 @@
-"""From a data config to everything that training needs: text, one vocabulary, ids. Each is made once and kept."""
+"""From a config to everything that training and scoring need: text for references, one vocabulary, ids."""
 
-import hashlib
 from dataclasses import dataclass
-from itertools import chain
-from pathlib import Path
 
-import sentencepiece
-
-from transformer_jax.config import CorpusSource, Data
+from transformer_jax.config import Cleaning, CorpusSource, Data
 from transformer_jax.data.corpus import Corpus, read_corpus
-from transformer_jax.data.encoded import EncodedCorpus, encode_corpus
-from transformer_jax.data.vocabulary import Vocabulary, VocabularyError, learn_vocabulary
+from transformer_jax.data.encoded import EncodedCorpus, encode_pairs
+from transformer_jax.data.preparation.cleaning import Report
+from transformer_jax.data.preparation.passes import Progress
+from transformer_jax.data.preparation.training_data import prepare_training_data
+from transformer_jax.data.vocabulary import Vocabulary
 
 SPLITS = ("train", "dev", "test")
 
 
 @dataclass(frozen=True)
 class PreparedData:
-    """The three splits as text (for references) and as ids, by the names "train", "dev" and "test"."""
+    """What "train", "dev" and "test" are as ids, and "dev" and "test" as text too."""
 
     vocabulary: Vocabulary
-    corpora: dict[str, Corpus]
     splits: dict[str, EncodedCorpus]
+    corpora: dict[str, Corpus]
+    report: Report  # of the training pairs that cleaning left out
 
 
-def prepare_data(data: Data) -> PreparedData:
-    """Reads all splits, learns the vocabulary from the training split's two sides, and encodes.
+def prepare_data(data: Data, cleaning: Cleaning, on_progress: Progress = lambda *_: None) -> PreparedData:
+    """Reads dev and test, which are small, then prepares the training text or finds it prepared.
 
     Raises:
-        CorpusError: a split cannot be read.
-        VocabularyError: the training text does not support `data.vocab_size` pieces.
+        CorpusError: a split cannot be read, or no training pair is left.
+        VocabularyError: the vocabulary cannot be read or learned.
+        PreparedDataError: the prepared training text is damaged.
     """
-    corpora = {split: read_split(data, split) for split in SPLITS}
-    vocabulary = _learn_once(corpora["train"], data.vocab_size, _cache(data))
-    splits = {split: encode_corpus(corpus, vocabulary, _cache(data)) for split, corpus in corpora.items()}
-    return PreparedData(vocabulary, corpora, splits)
+    corpora = {split: read_split(data, split) for split in ("dev", "test")}
+    training = prepare_training_data(data, cleaning, on_progress)
+    encoded = {
+        name: encode_pairs(corpus.sources, corpus.targets, training.vocabulary) for name, corpus in corpora.items()
+    }
+    return PreparedData(training.vocabulary, {"train": training.corpus, **encoded}, corpora, training.report)
 
 
 def prepare_split(data: Data, vocabulary: Vocabulary, split: str) -> tuple[Corpus, EncodedCorpus]:
-    """One split with a vocabulary that exists already: needs no training text.
+    """One split, whole and as it is, with a vocabulary that exists already: needs no training text.
 
     Raises:
         CorpusError: the split cannot be read.
     """
     corpus = read_split(data, split)
-    return corpus, encode_corpus(corpus, vocabulary, _cache(data))
+    return corpus, encode_pairs(corpus.sources, corpus.targets, vocabulary)
 
 
 def read_split(data: Data, split: str) -> Corpus:
@@ -58,22 +60,3 @@ def read_split(data: Data, split: str) -> Corpus:
         source_language=data.source_language,
         target_language=data.target_language,
     )
-
-
-def _cache(data: Data) -> Path:
-    return Path(data.cache_directory).expanduser()
-
-
-def _learn_once(corpus: Corpus, vocab_size: int, cache: Path) -> Vocabulary:
-    """The vocabulary of `corpus`, from the cache where it is there and whole, else learned and cached."""
-    key = "\n".join((corpus.fingerprint, str(vocab_size), sentencepiece.__version__))
-    path = cache / f"vocabulary-{hashlib.sha256(key.encode()).hexdigest()[:24]}.model"
-    try:
-        vocabulary = Vocabulary.load(path)
-        if vocabulary.size == vocab_size:
-            return vocabulary
-    except VocabularyError:
-        pass  # never learned, or damaged: learned now
-    vocabulary = learn_vocabulary(chain(corpus.sources, corpus.targets), vocab_size)
-    vocabulary.save(path)
-    return vocabulary
