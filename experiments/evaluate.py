@@ -37,6 +37,10 @@ def _show(console: Console, scored: Scored, count: int) -> None:
     console.print(f"perplexity {evaluation.perplexity:.3f} per piece")
     for score in (evaluation.bleu, evaluation.chrf):
         console.print(f"{score.name} {score.value:.2f} {score.detail} [{score.signature}]")
+    if scored.rows:
+        bleu = scored.rows["bleu"]
+        console.print(f"{scored.rows['sentences']:,} of them, {scored.rows['file']}: ", end="")
+        console.print(f"{bleu['name']} {bleu['value']:.2f} {bleu['detail']} [{bleu['signature']}]")
     console.print(f"exact match {evaluation.exact_match:.1f} %")
     if evaluation.cut_off:
         console.print(f"{evaluation.cut_off} translations were cut off at the length limit")

@@ -2,7 +2,8 @@
 
 python -m experiments.report runs/quickstart runs/multi30k_tiny runs/table3_builtin_eighth
 
-A folder of Table 3's rows becomes a table, with its picture and a page of conclusions in `docs` beside the README.
+A folder of Table 3's rows becomes a table, with its picture and a page of conclusions in `docs` beside the README; a
+benchmark's folder, what it measured.
 """
 
 import json
@@ -27,12 +28,17 @@ def main() -> None:
         raise WorkdirError(f"{args.into}: must hold the two marks {_BEGIN.strip()} and {_END.strip()} once each")
     before, rest = text.split(_BEGIN)
     docs = args.into.parent / "docs"
-    sections = "\n".join(
-        table_section(workdir, docs) if (workdir / "table3.md").exists() else run_section(workdir)
-        for workdir in args.workdirs
-    )
+    sections = "\n".join(_section(workdir, docs) for workdir in args.workdirs)
     write_text(args.into, f"{before}{_BEGIN}\n{sections}\n{_END}{rest.split(_END)[1]}")
     print(f"written: {args.into}")
+
+
+def _section(workdir: Path, docs: Path) -> str:
+    if (workdir / "table3.md").exists():
+        return table_section(workdir, docs)
+    if (workdir / "benchmark.md").exists():
+        return f"**{workdir.name}**\n\n{(workdir / 'benchmark.md').read_text(encoding='utf-8')}"
+    return run_section(workdir)
 
 
 def table_section(workdir: Path, docs: Path) -> str:
@@ -59,18 +65,26 @@ def run_section(workdir: Path) -> str:
     if not (workdir / "results.json").exists():
         raise WorkdirError(f"{workdir} has no results.json: evaluate the run first")
     results = json.loads((workdir / "results.json").read_text(encoding="utf-8"))
-    rows = "".join(_row(split, entry) for split, entry in results.items())
+    rows = "".join(_rows(split, entry) for split, entry in results.items())
     header = "| split | sentences | BLEU | signature | chrF2 | exact match | perplexity per piece |\n"
     scores = f"**{workdir.name}**\n\n{header}|---|---|---|---|---|---|---|\n{rows}"
     return f"{scores}\n{_training(workdir)}\n\n{_provenance(workdir, results)}\n"
 
 
-def _row(split: str, entry: dict[str, Any]) -> str:
-    signature = entry["bleu"]["signature"].replace("|", r"\|")  # a bare bar would end the table's cell
-    bleu, chrf, perplexity = entry["bleu"], entry["chrf"]["value"], entry["perplexity_per_piece"]
+def _rows(split: str, entry: dict[str, Any]) -> str:
+    """A split's row, and one below it for those of its sentences that are scored apart."""
+    row = _row(split, entry, f"{entry['exact_match_percent']:.1f} %", f"{entry['perplexity_per_piece']:.3f}")
+    if apart := entry.get("rows"):
+        row += _row(f"{split}, {Path(apart['file']).name}", apart, "", "")
+    return row
+
+
+def _row(name: str, entry: dict[str, Any], exact_match: str, perplexity: str) -> str:
+    bleu, chrf = entry["bleu"], entry["chrf"]["value"]
+    signature = bleu["signature"].replace("|", r"\|")  # a bare bar would end the table's cell
     return (
-        f"| {split} | {entry['sentences']:,} | **{bleu['value']:.2f}** = {bleu['detail']} | `{signature}` "
-        f"| {chrf:.2f} | {entry['exact_match_percent']:.1f} % | {perplexity:.3f} |\n"
+        f"| {name} | {entry['sentences']:,} | **{bleu['value']:.2f}** = {bleu['detail']} | `{signature}` "
+        f"| {chrf:.2f} | {exact_match} | {perplexity} |\n"
     )
 
 
