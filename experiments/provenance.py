@@ -19,7 +19,7 @@ def provenance() -> dict[str, Any]:
     """Of this process, now."""
     device = jax.devices()[0]
     return {
-        "command": shlex.join(["python", "-m", f"experiments.{Path(sys.argv[0]).stem}", *sys.argv[1:]]),
+        "command": shlex.join(["python", "-m", _module(), *sys.argv[1:]]),
         "revision": _revision(),
         "versions": {package: importlib.metadata.version(package) for package in _PACKAGES},
         "machine": f"{_processor()}, {os.cpu_count()} cores",
@@ -27,6 +27,12 @@ def provenance() -> dict[str, Any]:
         + (f" ({device.device_kind})" * (device.platform != "cpu")),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def _module() -> str:
+    """What was started, as `python -m` names it."""
+    path = Path(sys.argv[0])
+    return f"{path.parent.name}.{path.stem}"
 
 
 def _revision() -> str | None:
