@@ -9,7 +9,6 @@ same, as what was prepared is removed first. Writes benchmark.md there.
 
 import json
 import os
-import resource
 import shutil
 import time
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 from benchmarks.synthetic_text import write_text
@@ -27,12 +27,18 @@ from experiments.gin_bindings import load_experiment
 from experiments.markdown import table
 from experiments.provenance import provenance
 from experiments.workdir import write_text as write_file
+from transformer_jax import parallel
 from transformer_jax.config import Experiment
 from transformer_jax.data.preparation.training_data import prepare_training_data
+from transformer_jax.data.prepared import prepare_data
+from transformer_jax.model.transformer import Transformer
 from transformer_jax.training.loop import batch_plan
+from transformer_jax.training.optimizer import make_optimizer
+from transformer_jax.training.step import initial_state, make_train_step
 
-_BASE = Path(__file__).resolve().parents[1] / "gin_configs" / "base.gin"
+_CONFIGS = Path(__file__).resolve().parents[1] / "gin_configs"
 _BATCHES = 300  # loaded, from all over the epoch
+_STEPS = 60  # trained
 
 
 def main() -> None:
@@ -50,14 +56,15 @@ def main() -> None:
     prepared = _in_a_process_of_its_own(_prepare, experiment)
     print(json.dumps(prepared), flush=True)
     loaded = _in_a_process_of_its_own(_plan_and_load, experiment)
-    report = _render(args.pairs, args.mean_words, prepared, loaded)
+    step = _in_a_process_of_its_own(_step, load_experiment([_CONFIGS / "quickstart.gin"]))
+    report = _render(args.pairs, args.mean_words, prepared, loaded, step)
     write_file(args.workdir / "benchmark.md", report)
     print(report)
 
 
 def _experiment(workdir: Path, paths: tuple[Path, Path]) -> Experiment:
     """The paper's, but for the text."""
-    base = load_experiment([_BASE])
+    base = load_experiment([_CONFIGS / "base.gin"])
     text = tuple(str(path.resolve()) for path in paths)
     data = replace(base.data, train=text, dev=text, test=text, cache_directory=str(workdir.resolve() / "cache"))
     return replace(base, data=data, cleaning=replace(base.cleaning, duplicate=True))
@@ -72,22 +79,63 @@ def _in_a_process_of_its_own(measure: Callable[[Experiment], dict[str, Any]], ex
 def _prepare(experiment: Experiment) -> dict[str, Any]:
     """Seconds of each pass, and the most memory that this process and the largest of its workers ever had."""
     seconds: dict[str, float] = {}
-    last, now = time.monotonic(), ""
+    last, now, worker_gib = time.monotonic(), "", 0.0
 
     def note(what: str, *_: object) -> None:  # told at the beginning of a pass, and as it goes
-        nonlocal last, now
+        nonlocal last, now, worker_gib
         moment = time.monotonic()
+        worker_gib = max([worker_gib, *map(_most_memory, _children())])
         if now:
             seconds[now] = seconds.get(now, 0.0) + moment - last
         last, now = moment, what
 
     training = prepare_training_data(experiment.data, experiment.cleaning, note)
     note("")
-    own, workers = (
-        resource.getrusage(who).ru_maxrss / 2**20 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    )
     tokens = sum(int(lengths.sum()) for lengths in (training.corpus.source_lengths, training.corpus.target_lengths))
-    return {"seconds": seconds, "tokens": tokens, "own_gib": own, "worker_gib": workers, "cores": os.cpu_count()}
+    return {
+        "seconds": seconds,
+        "tokens": tokens,
+        "own_gib": _most_memory("self"),
+        "worker_gib": worker_gib,
+        "cores": os.cpu_count(),
+    }
+
+
+def _children() -> list[str]:
+    """The processes that this one has started and that still run."""
+    return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+
+
+def _most_memory(process: str) -> float:
+    """GiB that the process had resident at most; the kernel counts from its start on (VmHWM)."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().split("\n")
+    except OSError:
+        return 0.0  # it has ended
+    return next((int(line.split()[1]) / 2**20 for line in lines if line.startswith("VmHWM")), 0.0)
+
+
+def _step(experiment: Experiment) -> dict[str, Any]:
+    """Milliseconds of a training step on this machine, and of making its batch, which the step does not wait for."""
+    data = prepare_data(experiment.data, experiment.cleaning)
+    train = data.splits["train"]
+    plan, tokens = batch_plan(experiment, train), experiment.batching.tokens_per_device
+    model, optimizer = Transformer(experiment.model, data.vocabulary.size), make_optimizer(experiment)
+    step = parallel.on_all_devices(
+        make_train_step(model, optimizer, experiment.training), donate_state=True, num_shared=1
+    )
+    state = parallel.replicate(initial_state(model, optimizer, experiment.training.seed))
+    seconds = {"batch": 0.0, "step": 0.0}
+    for round_ in range(2):  # the first compiles, and warms the cache
+        for number in range(_STEPS):
+            started = time.monotonic()
+            shards = parallel.shard(plan.batch(train, number), tokens_per_device=tokens)
+            made = time.monotonic()
+            state, _ = step(state, shards, experiment.training.seed)
+            jax.block_until_ready(state.step)
+            seconds["batch"] += round_ * (made - started)
+            seconds["step"] += round_ * (time.monotonic() - made)
+    return {name: value / _STEPS * 1e3 for name, value in seconds.items()}
 
 
 def _plan_and_load(experiment: Experiment) -> dict[str, Any]:
@@ -99,7 +147,7 @@ def _plan_and_load(experiment: Experiment) -> dict[str, Any]:
     plan = batch_plan(experiment, training.corpus)
     plan.batch_indices(0)
     planned = time.monotonic() - started
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    memory = _most_memory("self")
     steps = np.linspace(0, plan.steps_per_epoch - 1, _BATCHES).astype(int).tolist()
     for _ in range(2):
         started = time.monotonic()
@@ -122,11 +170,14 @@ def _plan_and_load(experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def _render(pairs: int, mean_words: float, prepared: dict[str, Any], loaded: dict[str, Any]) -> str:
+def _render(
+    pairs: int, mean_words: float, prepared: dict[str, Any], loaded: dict[str, Any], step: dict[str, float]
+) -> str:
     seconds = prepared["seconds"]
     memory = f"{prepared['own_gib']:.2f} GiB, and {prepared['worker_gib']:.2f} GiB a worker"
     plan = f"{loaded['plan_seconds']:.1f} s, {loaded['steps']:,} batches, {loaded['plan_gib']:.2f} GiB"
     load = f"{loaded['loaded_per_second']:,.0f} tokens/s, {loaded['milliseconds_per_batch']:.2f} ms a batch"
+    made = f"{step['batch']:.2f} ms, {step['step']:.0f} ms: {step['batch'] / step['step']:.2%}"
     rows = [
         *((f"prepare: {what}", f"{seconds[what]:.1f} s, {pairs / seconds[what]:,.0f} pairs/s") for what in seconds),
         ("encode", f"{prepared['tokens'] / seconds['encoding']:,.0f} tokens/s by {prepared['cores']} processes"),
@@ -136,6 +187,7 @@ def _render(pairs: int, mean_words: float, prepared: dict[str, Any], loaded: dic
         ("tokens of a side in a batch", f"{loaded['tokens_per_side']:,.0f} on average"),
         ("distinct shapes", str(loaded["shapes"])),
         ("padding, of both sides' positions", f"{loaded['padding']:.1%}"),
+        ("quickstart: a batch, a training step", made),
     ]
     where = provenance()
     versions = ", ".join(f"{package} {where['versions'][package]}" for package in ("sentencepiece", "numpy"))
