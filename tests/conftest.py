@@ -3,7 +3,11 @@
 import os
 from pathlib import Path
 
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+# Eight devices on a few cores: none may wait for a thread that works for another, nor be given up where cores are busy.
+os.environ["XLA_FLAGS"] = (
+    "--xla_force_host_platform_device_count=8 --xla_cpu_multi_thread_eigen=false "
+    "--xla_cpu_collective_call_terminate_timeout_seconds=600"
+)
 os.environ["JAX_PLATFORMS"] = "cpu"
 
 import jaxtyping
