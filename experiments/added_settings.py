@@ -16,4 +16,11 @@ ADDED: dict[str, Any] = {
     "Cleaning.max_length_ratio": None,
     "Cleaning.duplicate": False,
     "Scoring.test_rows": None,
+    "Decoding.stop": "bound",
+    "Decoding.max_length_ratio": 1.0,
+    "Decoding.min_length_ratio": 0.0,
+    "Decoding.sampling_temperature": None,
+    "Decoding.sampling_top_k": None,
+    "Decoding.sampling_nucleus": None,
+    "Decoding.sampling_seed": 1,
 }

@@ -36,7 +36,9 @@ VALID = {
     },
     config.Decoding: {
         "average_checkpoints": 3, "beam_size": 4, "length_penalty": 0.6, "length_penalty_offset": 5.0,
-        "max_extra_length": 50, "tokens_per_batch": 1000,
+        "stop": "bound", "max_length_ratio": 1.0, "max_extra_length": 50, "min_length_ratio": 0.0,
+        "sampling_temperature": 0.7, "sampling_top_k": 10, "sampling_nucleus": 0.9, "sampling_seed": 1,
+        "tokens_per_batch": 1000,
     },
     config.Scoring: {"bleu_tokenizer": "13a", "test_rows": None},
 }  # fmt: skip
@@ -114,6 +116,9 @@ def test_a_switch_is_a_bool(value):
         *((config.Decoding, field, 0, 1) for field in ("average_checkpoints", "beam_size", "tokens_per_batch")),
         *((config.Decoding, field, -0.5, 0) for field in ("length_penalty", "length_penalty_offset")),
         (config.Decoding, "max_extra_length", -1, 0),
+        (config.Decoding, "sampling_top_k", 0, 1),
+        (config.Decoding, "sampling_seed", -1, 0),
+        *((config.Decoding, field, -0.5, 0) for field in ("max_length_ratio", "min_length_ratio")),
         (config.Optimizer, "warmup_steps", 0, 1),
         (config.Training, "seed", -1, 0),
         *((config.Training, field, 0, 1) for field in ("num_steps", "log_every_steps", "evaluate_every_steps")),
@@ -155,6 +160,8 @@ def test_rates(cls, field):
         (config.Optimizer, "learning_rate_scale"),
         (config.Optimizer, "max_gradient_norm"),
         (config.Training, "checkpoint_every_minutes"),
+        (config.Decoding, "sampling_temperature"),
+        (config.Decoding, "sampling_nucleus"),
     ],
 )
 def test_what_must_be_positive(cls, field):
@@ -165,6 +172,8 @@ def test_choices():
     kinds = "'sinusoidal', 'sines_then_cosines', 'learned'"
     assert message_of(config.Model, positions="rotary") == f"must be one of {kinds}"
     assert message_of(config.Model, compute_dtype="float16") == "must be one of 'float32', 'bfloat16'"
+    assert message_of(config.Decoding, stop="never") == "must be one of 'bound', 'beam_finished', 'first_finished'"
+    assert message_of(config.Decoding, sampling_nucleus=1.1) == "must be at most 1"
     kinds = "'others', 'all', 'others_but_pad', 'all_but_pad'"
     assert message_of(config.Training, label_smoothing_over="none") == f"must be one of {kinds}"
 

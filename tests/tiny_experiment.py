@@ -36,8 +36,9 @@ def tiny_experiment(**changes) -> config.Experiment:
             keep_checkpoints=3,
         ),
         config.Decoding(
-            average_checkpoints=3, beam_size=2, length_penalty=0.6, length_penalty_offset=5.0, max_extra_length=5,
-            tokens_per_batch=256,
+            average_checkpoints=3, beam_size=2, length_penalty=0.6, length_penalty_offset=5.0, stop="bound",
+            max_length_ratio=1.0, max_extra_length=5, min_length_ratio=0.0, sampling_temperature=None,
+            sampling_top_k=None, sampling_nucleus=None, sampling_seed=1, tokens_per_batch=256,
         ),
         config.Scoring(bleu_tokenizer="none", test_rows=None),
     )  # fmt: skip

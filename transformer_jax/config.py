@@ -12,6 +12,7 @@ from transformer_jax.checked import Checked, ConfigError
 Positions = typing.Literal["sinusoidal", "sines_then_cosines", "learned"]
 ComputeDtype = typing.Literal["float32", "bfloat16"]
 SmoothingOver = typing.Literal["others", "all", "others_but_pad", "all_but_pad"]
+StopRule = typing.Literal["bound", "beam_finished", "first_finished"]
 LEARNED_VOCABULARIES = ("bpe", "unigram")
 READ_VOCABULARIES = ("sentencepiece", "subword-nmt", "tensor2tensor")
 # One part: two paths (source, target), a path of tab-separated pairs, "tfds:builder/config:split" or "builtin:split".
@@ -170,13 +171,24 @@ class Decoding(Checked):
     beam_size: int
     length_penalty: float  # alpha
     length_penalty_offset: float  # the score is log P / ((offset + length) / (offset + 1))^alpha; GNMT and the paper: 5
-    max_extra_length: int  # a hypothesis has at most source length + this many tokens
+    stop: StopRule  # see `decoding.beam_search.Rules`; "bound" is the paper's code's
+    max_length_ratio: float  # a hypothesis has at most source length times this, plus `max_extra_length` tokens
+    max_extra_length: int
+    min_length_ratio: float  # a hypothesis has at least source length times this many tokens before its end
+    sampling_temperature: float | None  # `beam_size` independent samples of p^(1 / temperature); None: beam search
+    sampling_top_k: int | None  # of the so many most probable tokens alone; None: of all
+    sampling_nucleus: float | None  # of the most probable tokens that together have this probability; None: of all
+    sampling_seed: int
     tokens_per_batch: int  # source positions times beam_size decoded at once
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.require_at_least(1, "average_checkpoints", "beam_size", "tokens_per_batch")
-        self.require_at_least(0, "length_penalty", "length_penalty_offset", "max_extra_length")
+        self.require_at_least(1, "average_checkpoints", "beam_size", "tokens_per_batch", "sampling_top_k")
+        self.require_at_least(0, "length_penalty", "length_penalty_offset", "max_length_ratio", "max_extra_length")
+        self.require_at_least(0, "min_length_ratio", "sampling_seed")
+        self.require_positive("sampling_temperature", "sampling_nucleus")
+        nucleus = self.sampling_nucleus
+        self.require(nucleus is None or nucleus <= 1, "sampling_nucleus", "must be at most 1")
 
 
 @dataclass(frozen=True)

@@ -1,124 +1,148 @@
-"""From source ids to the best hypotheses: the model's step under the search, batch by batch, section 6.1."""
+"""From source ids to the best hypotheses, batch by batch, section 6.1."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
 
-from transformer_jax import config
-from transformer_jax.decoding.beam_search import Cache, Hypotheses, beam_search
+from transformer_jax import config, parallel
+from transformer_jax.decoding.hypotheses import Hypotheses
+from transformer_jax.decoding.length_limits import length_limits
+from transformer_jax.decoding.model_search import Programs, Request
+from transformer_jax.decoding.source_batches import SourceBatch, row_counts, rows_for, source_batches
 from transformer_jax.model.embedding import require_length
-from transformer_jax.model.transformer import Params, Transformer, empty_cache
-from transformer_jax.special_ids import BOS_ID, EOS_ID, PAD_ID
-
-_SHORTEST_BATCH = 16  # source positions; batches are this long, or 2, 4, 8, ... times as long
-_ROWS_MULTIPLE = 8
+from transformer_jax.model.transformer import Params, Transformer
+from transformer_jax.special_ids import PAD_ID
 
 
 class Hypothesis(NamedTuple):
-    """The best translation of one source."""
+    """One translation of one source."""
 
     ids: list[int]  # without the end token
     score: float  # log P / length penalty
     log_prob: float  # nats, the end token's included
-    finished: bool  # False: cut off at source length + max_extra_length
+    finished: bool  # False: cut off at the limit
 
 
 class Generator:
-    """Translates ids with one model. Compiles once a batch shape; there are about log2(longest / 16) shapes."""
+    """Translates ids with one model, on all devices of this process.
+
+    Compiles once a shape: the positions of a batch and of its hypotheses, which grow by doubling, and its rows.
+    """
 
     def __init__(self, model: Transformer, params: Params, decoding: config.Decoding):
-        self._params = jax.device_put(params)  # once, not with every batch
-        self._decoding = decoding
-        self._max_length = model.config.max_length
-        self._search = jax.jit(make_search(model, decoding))
+        self._config, self._decoding = model.config, decoding
+        self._params = parallel.copies(params)
+        self._programs = Programs(model, decoding)
 
     @property
     def max_length(self) -> int:
         """The longest source, in tokens with the end token."""
-        return self._max_length
+        return self._config.max_length
 
     def generate(
-        self, sources: Sequence[Sequence[int]], on_progress: Callable[[int], None] = lambda _: None
-    ) -> list[Hypothesis]:
-        """The best hypothesis of each source (ids with the end token), in order.
+        self,
+        sources: Sequence[Sequence[int]],
+        on_progress: Callable[[int], None] = lambda _: None,
+        *,
+        prefixes: Sequence[Sequence[int]] | None = None,
+        first: int = 0,
+    ) -> list[list[Hypothesis]]:
+        """The hypotheses of each source (ids with the end token), in order, best first: at most `beam_size`.
 
         A source without tokens, but for the end token, has the empty hypothesis: there is nothing to translate.
-        `on_progress` is told how many are done.
+
+        Args:
+          on_progress: told how many are done.
+          prefixes: ids that the hypotheses of each source must begin with.
+          first: the number of the first source, where the sources are part of a longer input; see `sampling`.
 
         Raises:
-          SequenceTooLongError: a source is longer than the model's max_length.
+          SequenceTooLongError: a source or a prefix is longer than the model's max_length.
         """
-        found: dict[int, Hypothesis] = {
-            i: Hypothesis([], 0.0, 0.0, True) for i, source in enumerate(sources) if len(source) <= 1
-        }
-        for indices, batch in self._batches(sources):
-            limits = np.zeros(len(batch), np.int32)
-            limits[: len(indices)] = [len(sources[i]) + self._decoding.max_extra_length for i in indices]
-            best = jax.tree.map(lambda leaf: np.asarray(leaf[:, 0]), self._search(self._params, batch, limits))
-            found |= {i: _hypothesis(best, row) for row, i in enumerate(indices)}
-            on_progress(len(found))
-        return [found[i] for i in range(len(sources))]
-
-    def _batches(self, sources: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], Int[np.ndarray, "B S"]]]:
-        """Sources of similar length in padded batches, the longest first: what does not fit in memory fails early."""
-        waiting: dict[int, list[int]] = {}
-        for i, source in enumerate(sources):
-            require_length(len(source), self._max_length)
-            if len(source) > 1:
-                waiting.setdefault(self._batch_length(len(source)), []).append(i)
-        for length in sorted(waiting, reverse=True):
-            fitting = self._decoding.tokens_per_batch // (length * self._decoding.beam_size)
-            rows = max(fitting // _ROWS_MULTIPLE, 1) * _ROWS_MULTIPLE
-            indices = sorted(waiting[length], key=lambda i: len(sources[i]))
-            for start in range(0, len(indices), rows):
-                batch = np.full((rows, length), PAD_ID, np.int32)
-                for row, i in enumerate(indices[start : start + rows]):
-                    batch[row, : len(sources[i])] = sources[i]
-                yield indices[start : start + rows], batch
-
-    def _batch_length(self, length: int) -> int:
-        batch_length = _SHORTEST_BATCH
-        while batch_length < length:
-            batch_length *= 2
-        return min(batch_length, self._max_length)
-
-
-def make_search(
-    model: Transformer, decoding: config.Decoding
-) -> Callable[[Params, Int[Array, "B S"], Int[Array, "B"]], Hypotheses]:
-    """`search(params, source, limits)`: the beam's hypotheses for each source of at most `limits` tokens."""
-
-    def search(params: Params, source: Int[Array, "B S"], limits: Int[Array, "B"]) -> Hypotheses:
-        encoded = model.apply({"params": params}, source, deterministic=True, method="encode")
-
-        def step(ids: Array, position: Array, cache: Cache) -> tuple[Float[Array, "B beam vocab"], Cache]:
-            logits, cache = model.apply({"params": params}, ids, position, cache, encoded, method="decode_step")
-            # Neither the begin token nor padding can be part of a translation.
-            return jax.nn.log_softmax(logits).at[:, :, jnp.array([PAD_ID, BOS_ID])].set(-jnp.inf), cache
-
-        rows, length = source.shape
-        max_steps = min(length + decoding.max_extra_length, model.config.max_length)
-        return beam_search(
-            step,
-            empty_cache(model.config, rows, decoding.beam_size, max_steps),
-            limits,
-            beam_size=decoding.beam_size,
-            max_steps=max_steps,
-            alpha=decoding.length_penalty,
-            offset=decoding.length_penalty_offset,
-            bos_id=BOS_ID,
-            eos_id=EOS_ID,
-            pad_id=PAD_ID,
+        for ids in [*sources, *(prefixes or [])]:
+            require_length(len(ids), self.max_length)
+        found = [[Hypothesis([], 0.0, 0.0, True)] for _ in sources]
+        wanted = [i for i, source in enumerate(sources) if len(source) > 1]
+        done = len(sources) - len(wanted)
+        batches = source_batches(
+            [sources[i] for i in wanted],
+            longest=self.max_length,
+            beam_size=self._decoding.beam_size,
+            tokens_per_batch=self._decoding.tokens_per_batch,
         )
+        given = prefixes or [[]] * len(sources)
 
-    return search
+        def translate(batch: SourceBatch, device: jax.Device) -> tuple[SourceBatch, list[list[Hypothesis]]]:
+            own = [wanted[i] for i in batch.indices]
+            return self._translate(batch, [given[i] for i in own], [first + i for i in own], device)
+
+        for batch, hypotheses in parallel.on_each_device(translate, batches):
+            for i, own in zip(batch.indices, hypotheses, strict=True):
+                found[wanted[i]] = own
+            done += len(hypotheses)
+            on_progress(done)
+        return found
+
+    def _translate(
+        self, batch: SourceBatch, prefixes: Sequence[Sequence[int]], sentences: Sequence[int], device: jax.Device
+    ) -> tuple[SourceBatch, list[list[Hypothesis]]]:
+        """The search of a batch. Sentences that are done leave it; the others go on in fewer rows, and longer ones."""
+        programs, params = self._programs, self._params[device]
+        request = self._request(batch, prefixes, sentences, device)
+        counts = row_counts(batch.ids.shape[1], self._decoding.beam_size, self._decoding.tokens_per_batch)
+        state = programs.start(request.limits, batch.ids.shape[1])
+        found: list[list[Hypothesis]] = [[] for _ in batch.indices]
+        places = np.arange(len(batch.ids))  # of the rows of the state in the batch; those that hold nothing are beyond
+        while True:
+            rows, steps = state.live.ids.shape[0], state.live.ids.shape[2]
+            fewer = next((count for count in counts if count < rows), 0)
+            state, searching, hypotheses = programs.go_on(params, request, state, fewer)
+            searching, hypotheses = np.asarray(searching), jax.tree.map(np.asarray, hypotheses)
+            for row in np.flatnonzero(~searching & (places < len(found))):
+                found[places[row]] = _hypotheses(hypotheses, int(row))
+            left = np.flatnonzero(searching)
+            if not len(left):
+                return batch, found
+            if (wanted := rows_for(len(left), counts)) < rows:
+                kept = np.resize(left, wanted)
+                request, state = programs.rows((request, state), kept)
+                beyond = np.arange(wanted) >= len(left)
+                places = np.where(beyond, len(found), places[kept])
+                request = request._replace(limits=jnp.where(beyond, 0, request.limits))
+            if int(state.step) == steps:
+                state = programs.with_room(state, min(2 * steps, self.max_length))
+
+    def _request(
+        self, batch: SourceBatch, prefixes: Sequence[Sequence[int]], sentences: Sequence[int], device: jax.Device
+    ) -> Request:
+        prefix = np.full((len(batch.ids), _room(max(map(len, prefixes), default=0))), PAD_ID, np.int32)
+        for row, ids in enumerate(prefixes):
+            prefix[row, : len(ids)] = ids
+        lengths, prefix_lengths = ((ids != PAD_ID).sum(1) for ids in (batch.ids, prefix))
+        least, most = length_limits(lengths, self._decoding, longest=self.max_length, prefix_lengths=prefix_lengths)
+        limits = np.where(lengths > 0, most, 0)  # a row that is left makes no step
+        numbers = np.zeros(len(batch.ids), np.int32)
+        numbers[: len(sentences)] = sentences
+        source = self._programs.encode({"params": self._params[device]}, batch.ids)
+        # Put where they belong from the start: programs would be compiled again for values that later are.
+        return Request(source, *jax.device_put((limits, least, prefix, numbers), device))
 
 
-def _hypothesis(best: Hypotheses, row: int) -> Hypothesis:
-    finished = bool(best.finished[row])
-    length = int(best.lengths[row]) - finished
-    return Hypothesis(best.ids[row, :length].tolist(), float(best.scores[row]), float(best.log_probs[row]), finished)
+def _room(length: int) -> int:
+    """0, 1, 2, 4, 8, ...: few shapes."""
+    return 0 if length == 0 else 1 << (length - 1).bit_length()
+
+
+def _hypotheses(found: Hypotheses, row: int) -> list[Hypothesis]:
+    """Those of one sentence; the empty one, cut off, where the search found none."""
+    own = [_hypothesis(found, row, beam) for beam in range(found.lengths.shape[1]) if found.lengths[row, beam]]
+    return own or [Hypothesis([], -np.inf, -np.inf, False)]
+
+
+def _hypothesis(found: Hypotheses, row: int, beam: int) -> Hypothesis:
+    finished = bool(found.finished[row, beam])
+    ids = found.ids[row, beam, : int(found.lengths[row, beam]) - finished]
+    return Hypothesis(ids.tolist(), float(found.scores[row, beam]), float(found.log_probs[row, beam]), finished)

@@ -12,7 +12,6 @@ from transformer_jax.model.attention import Memory, MultiHeadAttention
 from transformer_jax.model.dropout import Dropout
 from transformer_jax.model.feed_forward import FeedForward
 from transformer_jax.model.layer_norm import LayerNorm
-from transformer_jax.model.masks import past_mask
 
 Extra = TypeVar("Extra")
 
@@ -111,25 +110,24 @@ class DecoderLayer(nn.Module):
         x: Float[Array, "B beam D"],
         position: Int[Array, ""],
         past: Memory,
+        past_mask: Bool[Array, "B 1 beam M"],
         source_memory: Memory,
         source_mask: Bool[Array, "B 1 1 S"],
     ) -> tuple[Float[Array, "B beam D"], Memory]:
-        """One target position of each beam, given the memory [B, beam, H, M, K] of those before; returns it extended.
+        """One target position of each beam, given the memory [B, H, T * beam, K] of those before; returns it extended.
 
-        To the source's memory the beams of a sentence are so many queries: it is not copied for each of them.
+        The positions of all beams of a sentence are one memory, as are those of its source: nothing is copied for a
+        beam, or moved when hypotheses change places; the mask says whose past is whose (see `masks.history_mask`).
         """
 
         def attend(z: Array) -> tuple[Array, Memory]:
-            each = z.reshape(-1, 1, z.shape[-1])
-            memory = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), past)
             memory = jax.tree.map(
-                lambda leaf, new: jax.lax.dynamic_update_slice_in_dim(leaf, new, position, axis=2),
-                memory,
-                self.self_attention.memory(each),
+                lambda old, new: jax.lax.dynamic_update_slice_in_dim(old, new, position * z.shape[1], axis=2),
+                past,
+                self.self_attention.memory(z),
             )
-            mask = past_mask(memory.keys.shape[2], position)
-            y, _ = self.self_attention.attend(each, memory, mask, deterministic=True)
-            return y.reshape(z.shape), jax.tree.map(lambda new, old: new.reshape(old.shape), memory, past)
+            y, _ = self.self_attention.attend(z, memory, past_mask, deterministic=True)
+            return y, memory
 
         x, extended = self.self_attention_residual(x, attend, deterministic=True)
         x, _ = self._after_self_attention(x, source_memory, source_mask, deterministic=True)

@@ -19,6 +19,11 @@ def causal_mask(length: int) -> Bool[Array, "1 1 {length} {length}"]:
     return jnp.tril(jnp.ones((1, 1, length, length), bool))
 
 
-def past_mask(length: int, position: Int[Array, ""]) -> Bool[Array, "1 1 1 {length}"]:
-    """The row of `causal_mask(length)` at `position`: for a query that stands there alone."""
-    return (jnp.arange(length) <= position)[None, None, None, :]
+def history_mask(lanes: Int[Array, "B beam T"], position: Int[Array, ""]) -> Bool[Array, "B 1 beam T*beam"]:
+    """Hypothesis k may attend, at each position t up to `position`, to the one lane `lanes[:, k, t]` of that position.
+
+    The memory holds the lanes of position 0, then those of position 1, and so on.
+    """
+    batch, beam, length = lanes.shape
+    own = (lanes[..., None] == jnp.arange(beam)) & (jnp.arange(length) <= position)[:, None]
+    return own.reshape(batch, 1, beam, length * beam)

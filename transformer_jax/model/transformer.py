@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import flax.linen as nn
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
@@ -12,7 +13,7 @@ from transformer_jax.model.dropout import Dropout
 from transformer_jax.model.embedding import Embedding, Positions
 from transformer_jax.model.layer_norm import LayerNorm
 from transformer_jax.model.layers import DecoderLayer, EncoderLayer
-from transformer_jax.model.masks import causal_mask, padding_mask
+from transformer_jax.model.masks import causal_mask, history_mask, padding_mask
 from transformer_jax.special_ids import BOS_ID
 
 Params = Any  # the tree of a model's parameters
@@ -92,13 +93,19 @@ class Decoder(nn.Module):
         return (self.final_norm(x) if self.config.pre_norm else x), tuple(weights)
 
     def step(
-        self, embedded: Float[Array, "B beam D"], position: Int[Array, ""], cache: tuple[Memory, ...], source: Source
+        self,
+        embedded: Float[Array, "B beam D"],
+        lanes: Int[Array, "B beam T"],
+        position: Int[Array, ""],
+        cache: tuple[Memory, ...],
+        source: Source,
     ) -> tuple[Float[Array, "B beam D"], tuple[Memory, ...]]:
         """One position of each beam, given the cache of those before it."""
+        mask = history_mask(lanes, position)
         x = (embedded + self.positions.at(position)).astype(self.config.compute_dtype)
         extended = []
         for layer, past, memory in zip(self.layers, cache, source.memories, strict=True):
-            x, layer_cache = layer.step(x, position, past, memory, source.mask)
+            x, layer_cache = layer.step(x, position, past, mask, memory, source.mask)
             extended.append(layer_cache)
         return (self.final_norm(x) if self.config.pre_norm else x), tuple(extended)
 
@@ -140,10 +147,19 @@ class Transformer(nn.Module):
         return self.decoder.source(encoded, mask)
 
     def decode_step(
-        self, ids: Int[Array, "B beam"], position: Int[Array, ""], cache: tuple[Memory, ...], source: Source
+        self,
+        ids: Int[Array, "B beam"],
+        lanes: Int[Array, "B beam T"],
+        position: Int[Array, ""],
+        cache: tuple[Memory, ...],
+        source: Source,
     ) -> tuple[Float[Array, "B beam vocab"], tuple[Memory, ...]]:
-        """Logits of the token after `ids`, which stand at `position` of each beam, and the cache with them added."""
-        outputs, cache = self.decoder.step(self.target_embedding(ids), position, cache, source)
+        """Logits of the token after `ids`, which stand at `position` of each beam, and the cache with them added.
+
+        `lanes` are those of the hypotheses that the ids belong to, from position 0 to this one, at which each beam
+        writes into its own.
+        """
+        outputs, cache = self.decoder.step(self.target_embedding(ids), lanes, position, cache, source)
         return _logits(outputs, self.softmax.table), cache
 
     def attention_weights(self, source: Int[Array, "B S"], target: Int[Array, "B T"]) -> AttentionWeights:
@@ -160,8 +176,13 @@ def _logits(outputs: Float[Array, "*B D"], table: Float[Array, "vocab D"]) -> Fl
 
 
 def empty_cache(model: config.Model, batch_size: int, beam_size: int, length: int) -> tuple[Memory, ...]:
-    """The decoder's memories before the first of `length` steps, one [B, beam, H, M, K] and [..., V] pair a layer."""
-    shape = (batch_size, beam_size, model.num_heads, length)
+    """The decoder's memories before the first of `length` steps: a layer, [B, H, length * beam, K] and [..., V]."""
+    shape = (batch_size, model.num_heads, length * beam_size)
     keys = jnp.zeros((*shape, model.d_k), model.compute_dtype)
     values = jnp.zeros((*shape, model.d_v), model.compute_dtype)
     return (Memory(keys, values),) * model.num_layers
+
+
+def longer_cache(cache: tuple[Memory, ...], more: int) -> tuple[Memory, ...]:
+    """The same memories with room for `more` positions, which is beam times as many as steps."""
+    return jax.tree.map(lambda leaf: jnp.pad(leaf, ((0, 0), (0, 0), (0, more), (0, 0))), cache)
