@@ -1,8 +1,11 @@
 """Scores a run on one split: perplexity, BLEU with its signature, chrF, exact match -> results.json.
 
+Also tells what the search did: translations cut off, references that score higher, lengths beside the references'.
+
 python -m experiments.evaluate --workdir=runs/quickstart --split=test
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -11,6 +14,7 @@ from experiments import command
 from experiments.execution import Scored, score_in
 from experiments.workdir import read_experiment
 from transformer_jax.data.prepared import SPLITS
+from transformer_jax.evaluation import Evaluation
 
 
 def main() -> None:
@@ -42,10 +46,23 @@ def _show(console: Console, scored: Scored, count: int) -> None:
         console.print(f"{scored.rows['sentences']:,} of them, {scored.rows['file']}: ", end="")
         console.print(f"{bleu['name']} {bleu['value']:.2f} {bleu['detail']} [{bleu['signature']}]")
     console.print(f"exact match {evaluation.exact_match:.1f} %")
-    if evaluation.cut_off:
-        console.print(f"{evaluation.cut_off} translations were cut off at the length limit")
+    for line in _search_lines(evaluation):
+        console.print(line)
     for warning in evaluation.warnings:
         console.print(f"WARNING: {warning}", style="bold red")
+
+
+def _search_lines(evaluation: Evaluation) -> Iterator[str]:
+    """What the search tells about itself."""
+    if evaluation.cut_off:
+        yield f"{evaluation.cut_off} translations were cut off at the length limit"
+    yield f"{evaluation.search.errors} references have a higher score than the translation that was found"
+    if evaluation.search.length_ratio is not None:
+        yield f"length {evaluation.search.length_ratio:.3f} of the references', in pieces; by pieces of the source:"
+    for group in evaluation.search.length_ratios:
+        pieces = f"{group.low} and more" if group.high is None else f"{group.low}-{group.high}"
+        ratio = "no reference" if group.ratio is None else f"{group.ratio:.3f}"
+        yield f"  {pieces:>10}: {ratio} ({group.sentences:,} sentence{'s' * (group.sentences != 1)})"
 
 
 if __name__ == "__main__":

@@ -6,18 +6,21 @@ import numpy as np
 import pytest
 from tiny_experiment import tiny_experiment
 
-from experiments.results import add_split, read_statistics, training_summary, write_translations
+from experiments.results import add_split, read_statistics, summary, training_summary, write_translations
 from experiments.workdir import WorkdirError
 from transformer_jax.analysis.cost import training_flops
+from transformer_jax.data.corpus import Corpus
+from transformer_jax.data.vocabularies.sentencepiece_vocabulary import learn_vocabulary
 from transformer_jax.decoding.generate import Hypothesis
 from transformer_jax.decoding.translator import Translation
-from transformer_jax.evaluation import Evaluation
+from transformer_jax.evaluation import Evaluation, SearchReport
 from transformer_jax.metrics.bleu import Score
+from transformer_jax.metrics.length_ratio import LengthRatio
 
 TRANSLATIONS = [
-    Translation("die Straße\u2028hier", Hypothesis([5, 7], -0.25, -0.5, True), []),
-    Translation("", Hypothesis([], 0.0, 0.0, True), []),
-    Translation("猫", Hypothesis([11], -3.0, -4.5, False), ["its translation was cut off at 1 tokens"]),
+    Translation([8, 2], [Hypothesis([5, 7], -0.25, -0.5, True)], ["die Straße\u2028hier"], []),
+    Translation([2], [Hypothesis([], 0.0, 0.0, True)], [""], []),
+    Translation([9, 2], [Hypothesis([11], -3.0, -4.5, False)], ["猫"], ["its translation was cut off at 1 tokens"]),
 ]
 TOKENS = [["▁die", "▁Straße"], [], ["▁猫"]]
 
@@ -25,7 +28,8 @@ TOKENS = [["▁die", "▁Straße"], [], ["▁猫"]]
 @pytest.fixture
 def evaluation():
     score = Score("BLEU", 12.5, "nrefs:1")
-    return Evaluation(3.5, score, score, 25.0, TRANSLATIONS, [])
+    groups = [LengthRatio(0, 10, 2, 0.5), LengthRatio(61, None, 1, None)]
+    return Evaluation(3.5, score, score, 25.0, TRANSLATIONS, SearchReport(2, 0.75, groups), [])
 
 
 def test_a_split_stands_beside_the_others_and_in_place_of_its_former_self(tmp_path):
@@ -64,8 +68,19 @@ def test_translations_are_a_line_each_and_a_json_line_each(tmp_path, evaluation)
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_cut_off_translations_are_counted(evaluation):
-    assert evaluation.cut_off == 1
+def test_what_the_search_tells_is_in_the_entry_as_json_has_it(tmp_path, evaluation):
+    learned = learn_vocabulary(["die Straße", "hier"], 17, "bpe")
+    corpus = Corpus("test.tsv", ["a", "b", "c"], ["d", "e", "f"])
+    entry = summary(tmp_path, tiny_experiment(), learned, corpus, evaluation, steps=[3], seconds=1.5)
+    add_split(tmp_path, "test", entry)
+    kept = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["test"]
+    assert kept["cut_off_at_the_length_limit"] == 1
+    assert kept["search_errors"] == 2
+    assert kept["length_ratio"] == 0.75
+    assert kept["length_ratio_by_source_length"] == [
+        {"low": 0, "high": 10, "sentences": 2, "ratio": 0.5},
+        {"low": 61, "high": None, "sentences": 1, "ratio": None},
+    ]
 
 
 @pytest.mark.parametrize(

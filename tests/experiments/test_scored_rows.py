@@ -8,7 +8,7 @@ from experiments.scored_rows import read_rows, score_rows
 from transformer_jax.data.corpus import Corpus, CorpusError
 from transformer_jax.decoding.generate import Hypothesis
 from transformer_jax.decoding.translator import Translation
-from transformer_jax.evaluation import Evaluation
+from transformer_jax.evaluation import Evaluation, SearchReport
 from transformer_jax.metrics.bleu import corpus_bleu, corpus_chrf
 
 REFERENCES = ["der Hund sieht das Haus", "ein Haus steht hier", "das ist der kleine Hund", "wir sehen hier ein Haus"]
@@ -21,9 +21,9 @@ def experiment(tmp_path, text):
 
 
 def evaluation():
-    translations = [Translation(text, Hypothesis([5], -1.0, -1.0, True), []) for text in OURS]
+    translations = [Translation([5, 2], [Hypothesis([5], -1.0, -1.0, True)], [text], []) for text in OURS]
     bleu, chrf = corpus_bleu(OURS, REFERENCES, tokenizer="none"), corpus_chrf(OURS, REFERENCES)
-    return Evaluation(2.0, bleu, chrf, 25.0, translations, [])
+    return Evaluation(2.0, bleu, chrf, 25.0, translations, SearchReport(0, None, []), [])
 
 
 def test_the_rows_are_scored_as_if_they_were_all(tmp_path):

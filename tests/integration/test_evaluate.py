@@ -108,25 +108,88 @@ def test_the_corpus_is_recorded(evaluated, split):
     assert {"jax", "flax", "sacrebleu", "sentencepiece"} <= found["versions"].keys()
 
 
-@pytest.mark.usefixtures("quick_to_compile")
-def test_the_perplexity_is_that_of_each_sentence_alone(evaluated):
+@pytest.fixture(scope="module")
+def forced(evaluated):
+    """Of each split's pairs: the target's ids, their log-probability, and the source's tokens; pair by pair."""
     workdir = evaluated["workdir"]
     experiment, vocabulary = read_experiment(workdir, [], []), read_vocabulary(workdir)
     params = jax.tree.map(jnp.asarray, read_weights(workdir, experiment).params)
     model = Transformer(experiment.model, vocabulary.size)
+    longest = max(len(vocabulary.encode(side)) for pairs in PAIRS.values() for pair in pairs for side in pair) + 1
 
     @jax.jit
     def log_probs(source, target):
         logits = model.apply({"params": params}, source, target, deterministic=True)
         return jnp.take_along_axis(jax.nn.log_softmax(logits), target[..., None], axis=-1)[..., 0]
 
-    total, tokens = 0.0, 0
-    for pair in PAIRS["test"]:
+    def log_prob(pair):
         ids = [[*vocabulary.encode(side), EOS_ID] for side in pair]
-        source, target = (np.array([side + [PAD_ID] * (29 - len(side))], np.int32) for side in ids)
-        total -= float(log_probs(source, target)[0, : len(ids[1])].sum())
-        tokens += len(ids[1])
-    assert entry(evaluated, "test")["perplexity_per_piece"] == pytest.approx(np.exp(total / tokens), rel=1e-5)
+        source, target = (np.array([side + [PAD_ID] * (longest - len(side))], np.int32) for side in ids)
+        return ids[1], float(log_probs(source, target)[0, : len(ids[1])].sum()), len(ids[0])
+
+    return {split: [log_prob(pair) for pair in pairs] for split, pairs in PAIRS.items()}
+
+
+def test_the_perplexity_is_that_of_each_sentence_alone(evaluated, forced):
+    for split, pairs in forced.items():
+        tokens = sum(len(ids) for ids, _, _ in pairs)
+        total = -sum(log_prob for _, log_prob, _ in pairs)
+        assert entry(evaluated, split)["perplexity_per_piece"] == pytest.approx(np.exp(total / tokens), rel=1e-5)
+
+
+def test_search_errors_are_references_with_a_higher_score_than_the_translation(evaluated, forced):
+    """Without a length penalty on the dev split, with the paper's on the test split."""
+    alphas = {"dev": 0.0, "test": 0.6}
+    for split, pairs in forced.items():
+        scores = [log_prob / ((5 + len(ids)) / 6) ** alphas[split] for ids, log_prob, _ in pairs]
+        rows = read_rows(evaluated, split)
+        better = [
+            score > row["score"] and ids != [*row["ids"], EOS_ID] and len(ids) <= source + 3
+            for score, row, (ids, _, source) in zip(scores, rows, pairs, strict=True)
+        ]
+        assert entry(evaluated, split)["search_errors"] == sum(better)
+        said = f"\n{sum(better)} references have a higher score than the translation that was found\n"
+        assert said in evaluated[split]
+
+
+@pytest.mark.parametrize("split", PAIRS)
+def test_the_command_score_gives_its_translations_the_search_s_score(evaluated, split, tmp_path):
+    """Those whose text becomes the ids again that were found."""
+    vocabulary, rows, texts = (
+        read_vocabulary(evaluated["workdir"]),
+        read_rows(evaluated, split),
+        translations(evaluated, split),
+    )
+    (tmp_path / "source").write_text("".join(f"{english}\n" for english, _ in PAIRS[split]))
+    (tmp_path / "target").write_text("".join(f"{text}\n" for text in texts))
+    files = [f"--{side}={tmp_path / side}" for side in ("source", "target")]
+    settings = BINDINGS if split == "dev" else []
+    ended = run_command("score", f"--workdir={evaluated['workdir']}", *files, *settings)
+    assert (ended.code, ended.err) == (0, "")
+    scored = [tuple(map(float, line.split("\t"))) for line in ended.out.decode().splitlines()]
+    same = [i for i, row in enumerate(rows) if row["finished"] and vocabulary.encode(texts[i]) == row["ids"]]
+    assert len(same) > 3
+    for i in same:
+        assert scored[i] == pytest.approx((rows[i]["score"], rows[i]["log_prob"]), abs=1e-4)
+    assert len(scored) == len(rows)
+
+
+def test_lengths_beside_the_references_are_told(evaluated, forced):
+    """In pieces, of all sentences and by the length of the source."""
+    for split, pairs in forced.items():
+        rows = read_rows(evaluated, split)
+        lengths = np.array(
+            [(source - 1, len(row["ids"]), len(ids) - 1) for (ids, _, source), row in zip(pairs, rows, strict=True)]
+        )
+        found = entry(evaluated, split)
+        assert found["length_ratio"] == pytest.approx(lengths[:, 1].sum() / lengths[:, 2].sum())
+        assert f"length {found['length_ratio']:.3f} of the references'" in evaluated[split]
+        for group in found["length_ratio_by_source_length"]:
+            own = lengths[(group["low"] <= lengths[:, 0]) & (lengths[:, 0] <= group["high"])]
+            assert len(own) == group["sentences"]
+            assert group["ratio"] == pytest.approx(own[:, 1].sum() / own[:, 2].sum())
+            assert f"{group['low']}-{group['high']}: {group['ratio']:.3f} ({len(own)} sentence" in evaluated[split]
+        assert sum(group["sentences"] for group in found["length_ratio_by_source_length"]) == len(pairs)
 
 
 def read_rows(evaluated, split):
