@@ -5,7 +5,7 @@ RUN := $(VENV)/bin/python
 # Larger pages for malloc, which training on CPUs may gain from; without effect where glibc does not know the setting.
 FAST := GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 
-.PHONY: quickstart sweep bench-data test test-slow lint format clean
+.PHONY: quickstart sweep bench-data bench-decode test test-slow lint format clean
 
 quickstart: $(VENV)/.run
 	$(FAST) $(RUN) -m experiments.train --gin_file=gin_configs/quickstart.gin --workdir=runs/quickstart
@@ -17,6 +17,10 @@ sweep: $(VENV)/.run
 # Text to batches at the size of WMT 2014: a quarter of an hour, and 5 GB of disk in the workdir.
 bench-data: $(VENV)/.run
 	$(RUN) -m benchmarks.data --workdir=runs/bench_data
+
+# The search beside CTranslate2, with the same weights: the run of gin_configs/multi30k/tiny.gin must be there.
+bench-decode: $(VENV)/.run
+	$(FAST) $(RUN) -m benchmarks.decode --workdir=runs/bench_decode --run=runs/multi30k_tiny
 
 test: $(VENV)/.dev
 	$(RUN) -m pytest

@@ -13,11 +13,13 @@ LEVELS: dict[str, int] = {
     **dict.fromkeys(["checked", "config", "errors", "file_checksums", "lock", "parallel", "special_ids"], 0),
     **dict.fromkeys(["model", "data", "metrics"], 1),
     **dict.fromkeys(["training", "decoding", "tasks", "analysis"], 2),
-    "evaluation": 3,
+    **dict.fromkeys(["evaluation", "export"], 3),
 }
 # Who alone may name it. A name matches itself and whatever it qualifies.
 ONLY_IN = {
+    "ctranslate2": "transformer_jax/export/",
     "gin": "experiments/gin_bindings.py",
+    "jax.export": "transformer_jax/export/",
     "jax.pmap": "transformer_jax/parallel.py",
     "jax.lax.psum": "transformer_jax/parallel.py",
     "jax.lax.pmean": "transformer_jax/parallel.py",
@@ -26,6 +28,7 @@ ONLY_IN = {
     "orbax": "transformer_jax/training/checkpoint.py",
     "optuna": "experiments/study/",
     "ray": "experiments/launchers/ray_cluster.py",
+    "safetensors": "transformer_jax/export/",
     "sentencepiece": "transformer_jax/data/vocabularies/",
     "sqlalchemy": "experiments/study/",
     "subword_nmt": "transformer_jax/data/vocabularies/",
@@ -149,7 +152,8 @@ def test_each_place_names_its_dependency():
     """The rules above would hold of a library that does nothing."""
     by_path = {source.path: source for source in ALL_SOURCES}
     lax = ("jax.pmap", "jax.lax.psum", "jax.lax.axis_index")
-    for prefix in ("gin", *lax, "optuna", "orbax", "ray", "sqlalchemy", "tensorflow_datasets"):
+    formats = ("ctranslate2", "jax.export", "safetensors")
+    for prefix in ("gin", *lax, *formats, "optuna", "orbax", "ray", "sqlalchemy", "tensorflow_datasets"):
         homes = [source for path, source in by_path.items() if path.startswith(ONLY_IN[prefix])]
         assert any(is_or_is_in(name, prefix) for source in homes for name in named(source)), prefix
     assert {source.module.split(".")[1] for source in LIBRARY_SOURCES if source.module != LIBRARY} <= LEVELS.keys()
