@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import NoReturn
 import jax
 from rich.console import Console
 
+from transformer_jax import parallel
 from transformer_jax.errors import UserError
 from transformer_jax.training.loop import Observer
 
@@ -46,6 +48,32 @@ def parser(description: str | None, *, gin_file_required: bool) -> Parser:
         help="a binding such as 'Training.seed = 2'; may be repeated, overrides the files",
     )
     return flags
+
+
+def add_process_flags(flags: Parser) -> None:
+    """What `join_processes` reads."""
+    group = flags.add_argument_group("a run of several processes, each of which is started with the same other flags")
+    group.add_argument("--distributed", action="store_true", help="as Slurm, Kubernetes or a TPU pod says")
+    group.add_argument("--coordinator", metavar="HOST:PORT", help="of the first process; the port is one that is free")
+    group.add_argument("--num_processes", type=int, metavar="N")
+    group.add_argument("--process_id", type=int, metavar="I", help="from 0; the first writes the workdir")
+
+
+def join_processes(flags: Parser, args: argparse.Namespace) -> None:
+    """Makes this process one of several, if the flags say so."""
+    given = args.coordinator, args.num_processes, args.process_id
+    if args.distributed:
+        if given != (None, None, None):
+            flags.error("--distributed finds out what --coordinator, --num_processes and --process_id would say")
+        parallel.initialize()
+    elif given != (None, None, None):
+        if None in given:
+            flags.error("--coordinator, --num_processes and --process_id need each other")
+        if not re.fullmatch(r"\S+:\d+", args.coordinator):
+            flags.error(f"--coordinator={args.coordinator}: must be HOST:PORT")
+        if not 0 <= args.process_id < args.num_processes:
+            flags.error(f"--process_id={args.process_id}: must be from 0 to --num_processes - 1")
+        parallel.initialize(*given)
 
 
 class StopOnSignal:

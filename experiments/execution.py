@@ -17,6 +17,7 @@ from experiments.results import add_split, summary, write_translations
 from experiments.scored_rows import score_rows
 from experiments.weights import read_weights
 from experiments.workdir import WorkdirError
+from transformer_jax import parallel
 from transformer_jax.config import Experiment
 from transformer_jax.data.batching import BatchPlan
 from transformer_jax.data.corpus import Corpus
@@ -32,7 +33,8 @@ from transformer_jax.training.metrics_log import Record
 def train_in(workdir: Path, experiment: Experiment, observer: Observer, *, accept_changes: bool = False) -> int:
     """Trains in `workdir` from where it stands; returns how many updates have been made in all.
 
-    A display of its own says what is to be said; the observer has the records too, and says when to stop.
+    A display of its own says what is to be said; the observer has the records too, and says when to stop. Of several
+    processes the first does so; the others are silent, and leave the workdir alone.
 
     Raises:
       WorkdirError: it is another experiment's, or another process trains there.
@@ -40,6 +42,9 @@ def train_in(workdir: Path, experiment: Experiment, observer: Observer, *, accep
     """
     data = prepare(experiment.data, experiment.cleaning)
     plan = require_runnable(experiment, data)
+    if parallel.process_index() > 0:
+        silent = Observer(lambda _: None, lambda _: None, observer.should_stop)
+        return train(experiment, data.splits["train"], data.splits["dev"], workdir, silent)
     if accept_changes:
         require_continuable(workdir, experiment, data.vocabulary)
     if not (workdir / "config.gin").exists():

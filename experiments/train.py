@@ -1,6 +1,10 @@
 """Trains an experiment in a workdir; the same command again goes on where it stopped.
 
 python -m experiments.train --gin_file=gin_configs/quickstart.gin --workdir=runs/quickstart
+
+On several machines, or in several processes on one, the same command is started in each, with a number of its own:
+
+... --coordinator=first-machine:4321 --num_processes=2 --process_id=0
 """
 
 from pathlib import Path
@@ -8,6 +12,7 @@ from pathlib import Path
 from experiments import command
 from experiments.execution import train_in
 from experiments.gin_bindings import load_experiment
+from transformer_jax import parallel
 
 
 def main() -> None:
@@ -16,9 +21,12 @@ def main() -> None:
     flags.add_argument(
         "--accept_changes", action="store_true", help="go on with settings other than the run began with"
     )
+    command.add_process_flags(flags)
     args = flags.parse_args()
+    command.join_processes(flags, args)
     experiment = load_experiment(args.gin_file, args.gin_param)
     train_in(args.workdir, experiment, command.observer(), accept_changes=args.accept_changes)
+    parallel.finish()
 
 
 if __name__ == "__main__":

@@ -81,19 +81,19 @@ def corpus_of(pairs):
 
 
 @given(some_pairs, settings, st.integers(1, 9), st.integers(1, 5), st.integers(1, 99))
-def test_processes_and_devices_change_no_order(pairs, settings, num_processes, devices, tokens_per_device):
+def test_a_device_has_the_same_rows_whatever_its_process(pairs, settings, num_processes, devices, tokens_per_device):
     plan = plan_of(pairs, settings)
     corpus = corpus_of([(max(s, 1), max(t, 1)) for s, t in [*pairs, (3, 5)]])
     for step in range(plan.steps_per_epoch):
         whole = plan.batch(corpus, step)
-        shares = [plan.batch(corpus, step, process, num_processes) for process in range(num_processes)]
+        expected = parallel.shard(whole, devices=num_processes * devices, tokens_per_device=tokens_per_device)
+        rows, *lengths = plan.batch_shape(step)
+        division = parallel.divide(
+            rows, max(lengths), tokens_per_device=tokens_per_device, devices=devices, processes=num_processes
+        )
+        shares = [plan.batch(corpus, step, division.share(process)) for process in range(num_processes)]
         for side, of_each in zip(whole, zip(*shares, strict=True), strict=True):
-            assert len({share.shape for share in of_each}) == 1
-            together = np.concatenate(of_each)
-            assert len(together) - len(side) < num_processes
-            np.testing.assert_array_equal(together[: len(side)], side)
-            assert not together[len(side) :].any()
-        sharded = [parallel.shard(share, devices=devices, tokens_per_device=tokens_per_device) for share in shares]
-        for side, of_each in zip(whole, zip(*sharded, strict=True), strict=True):
-            rows = np.concatenate([shard.reshape(-1, side.shape[1]) for shard in of_each])
-            np.testing.assert_array_equal(rows[rows.any(1)], side[side.any(1)])
+            np.testing.assert_array_equal(np.concatenate(of_each), side)
+        shards = [division.shards(share) for share in shares]
+        for of_all, of_each in zip(expected, zip(*shards, strict=True), strict=True):
+            np.testing.assert_array_equal(np.concatenate(of_each), of_all)

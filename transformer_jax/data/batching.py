@@ -104,15 +104,11 @@ class BatchPlan:
         """(rows, S, T) of the batch at 0-based `step`."""
         return self.shapes[self._shape_of[self._locate(step)[1]]]
 
-    def batch(self, encoded: EncodedCorpus, step: int, process: int = 0, num_processes: int = 1) -> Batch:
-        """The padded batch at 0-based `step`, or one process's share of its rows, which alone are read.
-
-        All shares have the same shape: where the processes do not divide the rows, rows of padding come last.
-        """
+    def batch(self, encoded: EncodedCorpus, step: int, share: slice = slice(None)) -> Batch:
+        """The padded batch at 0-based `step`, or a share of its rows, which alone are read."""
         rows, source, target = self.batch_shape(step)
-        share = -(-rows // num_processes)
-        own = self.batch_indices(step)[process * share : (process + 1) * share]
-        return make_batch(encoded, own, (share, source, target))
+        own = self.batch_indices(step)[share]
+        return make_batch(encoded, own, (len(range(rows)[share]), source, target))
 
     def _locate(self, step: int) -> tuple[UInt32[np.ndarray, " pairs"], int]:
         """The epoch's pairs in the order of their shapes, and which batch of them `step` is."""

@@ -1,5 +1,6 @@
 """Train states on disk, by Orbax: what a run resumes from, and what an averaged model is made of.
 
+Arrays are written and read as plain ones: on what devices and in how many processes they were made, no file depends.
 Beside the arrays stands a manifest of their names, shapes, types and checksums, and beside the files their checksums. A
 checkpoint that does not agree with these, or with the model asked for, is not used.
 """
@@ -35,10 +36,16 @@ def manifest(tree: Any) -> Manifest:
 
 
 class Checkpoints:
-    """The newest `keep` train states of a run, in `directory`."""
+    """The newest `keep` train states of a run, in `directory`. One process uses it, also where a run has several."""
 
     def __init__(self, directory: Path, *, keep: int):
-        options = ocp.CheckpointManagerOptions(preservation_policy=LatestN(keep), enable_async_checkpointing=False)
+        directory.mkdir(parents=True, exist_ok=True)
+        options = ocp.CheckpointManagerOptions(
+            preservation_policy=LatestN(keep),
+            enable_async_checkpointing=False,
+            create=False,  # Orbax would wait for the other processes, as it would without the next line
+            multiprocessing_options=_alone(),
+        )
         self._manager = ocp.CheckpointManager(directory.absolute(), options=options)
         self.directory = directory
 
@@ -52,7 +59,7 @@ class Checkpoints:
         step = int(state.step)
         if step in self.steps:
             return
-        parts = {"params": state.params, "opt_state": state.opt_state}
+        parts = jax.device_get({"params": state.params, "opt_state": state.opt_state})
         items = {name: ocp.args.StandardSave(tree) for name, tree in parts.items()}
         described = {name: manifest(tree) for name, tree in parts.items()}
         self._manager.save(step, args=ocp.args.Composite(manifest=ocp.args.JsonSave(described), **items))
@@ -66,9 +73,10 @@ class Checkpoints:
         Raises:
           CheckpointError: all are damaged, or the newest is another model's.
         """
+        wanted = {"params": like.params, "opt_state": like.opt_state}
         for step in reversed(self.steps):
             try:
-                parts = self._restore_all(step, {"params": like.params, "opt_state": like.opt_state})
+                parts = self._restore_all(step, wanted)
             except CheckpointError as error:
                 on_damaged(str(error))
                 damaged = step
@@ -76,6 +84,7 @@ class Checkpoints:
             for newer in [newer for newer in self.steps if newer > step]:
                 self._manager.delete(newer)
             number = jax.device_put(np.asarray(step, like.step.dtype), like.step.sharding)
+            parts = jax.tree.map(lambda array, laid_out: jax.device_put(array, laid_out.sharding), parts, wanted)
             return TrainState(number, parts["params"], parts["opt_state"])
         if self.steps:
             raise CheckpointError(f"{self.directory}: no checkpoint is whole; the oldest is that of step {damaged}")
@@ -129,7 +138,7 @@ class Checkpoints:
         if missing := sorted(like.keys() - described.keys()):
             raise CheckpointError(f"{name} is damaged: its manifest lacks {', '.join(missing)}")
         _require_same_model(name, described, like)
-        items = {part: ocp.args.StandardRestore(tree) for part, tree in like.items()}
+        items = {part: ocp.args.StandardRestore(_plain(tree)) for part, tree in like.items()}
         try:
             restored = dict(self._manager.restore(step, args=ocp.args.Composite(**items)).items())
         except Exception as error:  # as above
@@ -151,6 +160,17 @@ def _require_same_model(name: str, described: dict[str, Manifest], like: dict[st
                 raise ModelMismatchError(
                     f"{name} is another model's: {part}{path} is {found.get(path)} there, {wanted.get(path)} here"
                 )
+
+
+def _alone() -> ocp.options.MultiprocessingOptions:
+    """This process needs no other."""
+    own = jax.process_index()
+    return ocp.options.MultiprocessingOptions(primary_host=own, active_processes={own}, barrier_sync_key_prefix="alone")
+
+
+def _plain(like: Any) -> Any:
+    """Arrays in place of what has their shapes and types: Orbax else wants the devices that they were saved from."""
+    return jax.tree.map(lambda leaf: np.empty(leaf.shape, leaf.dtype), like)
 
 
 class ModelMismatchError(UserError):
@@ -180,7 +200,7 @@ def read_average(path: Path, like: Any) -> Any:
             read = ocp.args.Composite(average=ocp.args.JsonRestore())
             described = checkpointer.restore(path.absolute(), args=read)["average"]
             _require_same_model(f"average {path}", described, {"params": like})
-            read = ocp.args.Composite(params=ocp.args.StandardRestore(like))
+            read = ocp.args.Composite(params=ocp.args.StandardRestore(_plain(like)))
             params = checkpointer.restore(path.absolute(), args=read)["params"]
     except UserError:
         raise

@@ -17,6 +17,8 @@ def dev_loss(
 ) -> Callable[[Params], dict[str, float]]:
     """A function of parameters: the loss per token, without smoothing, and its exponential, the perplexity per piece.
 
+    The split is small: each process makes whole batches of it, and computes its devices' share of them.
+
     Raises:
       SequenceTooLongError: a pair is longer than the model accepts, said now and not after an epoch.
     """

@@ -4,7 +4,9 @@ import math
 import time
 import zlib
 
-from transformer_jax import config
+import numpy as np
+
+from transformer_jax import config, parallel
 from transformer_jax.data.batching import Batch
 from transformer_jax.errors import UserError
 from transformer_jax.special_ids import PAD_ID
@@ -19,7 +21,10 @@ class TrainingError(UserError):
 
 
 class Window:
-    """The updates since the last record: their metrics, which are fetched together so that steps are not waited for."""
+    """The updates since the last record: their metrics, which are fetched together so that steps are not waited for.
+
+    Of batches each process counts its own rows.
+    """
 
     def __init__(self) -> None:
         self.steps: list[tuple[int, StepMetrics]] = []
@@ -37,7 +42,11 @@ class Window:
         self.checksum = zlib.crc32(batch.target.tobytes(), zlib.crc32(batch.source.tobytes(), self.checksum))
 
     def record(self, experiment: config.Experiment, steps_per_epoch: int) -> Record:
-        """The window as one record; raises TrainingError naming the first step whose loss or gradient is not finite."""
+        """The window as one record, the same in all processes.
+
+        Raises:
+          TrainingError: names the first step whose loss or gradient is not finite.
+        """
         for step, metrics in self.steps:
             if not (math.isfinite(metrics.sums.loss) and math.isfinite(metrics.gradient_norm)):
                 raise TrainingError(
@@ -46,6 +55,8 @@ class Window:
                 )
         last_step, last = self.steps[-1]
         loss, negative_log_likelihood, tokens = total([metrics.sums for _, metrics in self.steps])
+        own = np.array([self.positions, self.source_tokens, self.pairs, self.checksum])
+        positions, source_tokens, pairs, checksum = parallel.from_all(own).sum(0).tolist()
         seconds = time.monotonic() - self.started
         return {
             "kind": "train",
@@ -55,11 +66,11 @@ class Window:
             "negative_log_likelihood": negative_log_likelihood / tokens,
             "learning_rate": float(learning_rate_schedule(experiment)(last_step - 1)),
             "gradient_norm": float(last.gradient_norm),
-            "pairs_per_update": self.pairs / len(self.steps),
-            "source_tokens_per_update": self.source_tokens / len(self.steps),
+            "pairs_per_update": pairs / len(self.steps),
+            "source_tokens_per_update": source_tokens / len(self.steps),
             "target_tokens_per_update": tokens / len(self.steps),
             "target_tokens_per_second": tokens / seconds,
-            "padding_share": 1 - (self.source_tokens + tokens) / self.positions,
+            "padding_share": 1 - (source_tokens + tokens) / positions,
             "seconds": seconds,
-            "batches_crc32": self.checksum,
+            "batches_crc32": checksum % 2**32,
         }
