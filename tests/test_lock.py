@@ -28,7 +28,7 @@ def holder(lock):
     """Another process that has the lock."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(lock)],
-        cwd=Path(__file__).resolve().parents[2],
+        cwd=Path(__file__).resolve().parents[1],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

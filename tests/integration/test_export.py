@@ -1,6 +1,7 @@
 """`export`: what it writes translates as the run does, in programs that know nothing of this package."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,12 @@ ids, lengths, scores = translate.call(weights, inputs["source"], inputs["limits"
 found = logits.call(weights, inputs["source"], inputs["target"])
 np.savez("../outputs.npz", ids=ids, lengths=lengths, scores=scores, logits=found)
 """
+
+
+@pytest.fixture(scope="module")
+def trained(trained, tmp_path_factory):
+    """A copy: exporting leaves the averaged weights there."""
+    return Path(shutil.copytree(trained, tmp_path_factory.mktemp("to_export") / "run"))
 
 
 @pytest.fixture(scope="module")
