@@ -102,6 +102,8 @@ def keep_compiled_programs() -> None:
     """What is compiled stays on disk for the next run, in the user's cache or where JAX's own setting says."""
     if jax.config.jax_compilation_cache_dir is None:  # type: ignore[attr-defined]
         jax.config.update("jax_compilation_cache_dir", str(_COMPILED.expanduser()))
+    # JAX would keep what took a second or more; a search is made of dozens of programs that take less.
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
 
 
 def run(main: Callable[[], None]) -> None:
