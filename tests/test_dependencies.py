@@ -10,7 +10,7 @@ import pytest
 PROJECT_ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = "transformer_jax"
 LEVELS: dict[str, int] = {
-    **dict.fromkeys(["checked", "config", "errors", "file_checksums", "lock", "parallel", "special_ids"], 0),
+    **dict.fromkeys(["checked", "config", "errors", "file_checksums", "lock", "parallel", "special_ids", "trees"], 0),
     **dict.fromkeys(["model", "data", "metrics"], 1),
     **dict.fromkeys(["training", "decoding", "tasks", "analysis"], 2),
     **dict.fromkeys(["evaluation", "export"], 3),
@@ -20,11 +20,11 @@ ONLY_IN = {
     "ctranslate2": "transformer_jax/export/",
     "gin": "experiments/gin_bindings.py",
     "jax.export": "transformer_jax/export/",
-    "jax.pmap": "transformer_jax/parallel.py",
-    "jax.lax.psum": "transformer_jax/parallel.py",
-    "jax.lax.pmean": "transformer_jax/parallel.py",
-    "jax.lax.axis_index": "transformer_jax/parallel.py",
-    "jax.distributed": "transformer_jax/parallel.py",
+    "jax.pmap": "transformer_jax/parallel/",
+    "jax.lax.psum": "transformer_jax/parallel/",
+    "jax.lax.pmean": "transformer_jax/parallel/",
+    "jax.lax.axis_index": "transformer_jax/parallel/",
+    "jax.distributed": "transformer_jax/parallel/",
     "orbax": "transformer_jax/training/checkpoint.py",
     "optuna": "experiments/study/",
     "ray": "experiments/launchers/ray_cluster.py",
@@ -186,7 +186,7 @@ def test_a_wrong_arrow_is_found(path, text):
             "import transformer_jax.model\nfrom transformer_jax.data import batching",
         ),
         ("transformer_jax/evaluation.py", "from transformer_jax.decoding import translator"),
-        ("transformer_jax/parallel.py", "from transformer_jax.errors import UserError"),
+        ("transformer_jax/parallel/x.py", "from transformer_jax.errors import UserError"),
     ],
 )
 def test_a_right_arrow_is_not(path, text):
