@@ -89,7 +89,7 @@ def _prepare(experiment: Experiment) -> dict[str, Any]:
             seconds[now] = seconds.get(now, 0.0) + moment - last
         last, now = moment, what
 
-    training = prepare_training_data(experiment.data, experiment.cleaning, note)
+    training = prepare_training_data(experiment.data, experiment.cleaning, experiment.trees, note)
     note("")
     tokens = sum(int(lengths.sum()) for lengths in (training.corpus.source_lengths, training.corpus.target_lengths))
     return {
@@ -117,7 +117,7 @@ def _most_memory(process: str) -> float:
 
 def _step(experiment: Experiment) -> dict[str, Any]:
     """Milliseconds of a training step on this machine, and of making its batch, which the step does not wait for."""
-    data = prepare_data(experiment.data, experiment.cleaning)
+    data = prepare_data(experiment.data, experiment.cleaning, experiment.trees)
     train = data.splits["train"]
     plan, tokens = batch_plan(experiment, train), experiment.batching.tokens_per_device
     model, optimizer = Transformer(experiment.model, data.vocabulary.size), make_optimizer(experiment)
@@ -142,7 +142,7 @@ def _plan_and_load(experiment: Experiment) -> dict[str, Any]:
     """On one core; every batch is loaded twice, and the second time, from a warm cache, counts."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {0})
-    training = prepare_training_data(experiment.data, experiment.cleaning, lambda *_: None)
+    training = prepare_training_data(experiment.data, experiment.cleaning, experiment.trees, lambda *_: None)
     started = time.monotonic()
     plan = batch_plan(experiment, training.corpus)
     plan.batch_indices(0)

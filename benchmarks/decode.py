@@ -21,7 +21,7 @@ from experiments.export import export
 from experiments.weights import read_weights
 from experiments.workdir import read_experiment, read_vocabulary, write_text
 from transformer_jax.config import Experiment
-from transformer_jax.data.corpus import read_corpus
+from transformer_jax.data.prepared import read_split
 from transformer_jax.data.text_files import read_lines
 from transformer_jax.decoding.generate import Generator
 from transformer_jax.errors import UserError
@@ -56,9 +56,7 @@ def main() -> None:
 
 def _lines(experiment: Experiment, path: Path | None) -> list[str]:
     """Those that hold something to translate."""
-    data = experiment.data
-    languages = {"source_language": data.source_language, "target_language": data.target_language}
-    lines = read_lines(path) if path else read_corpus(data.test, directory=data.directory, **languages).sources
+    lines = read_lines(path) if path else read_split(experiment.data, experiment.trees, "test").sources
     return [line for line in lines if line.strip()]
 
 

@@ -9,14 +9,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
+from tiny_experiment import tiny_experiment
 
-from transformer_jax import config
-from transformer_jax.analysis.cost import forward_flops, training_flops
+from transformer_jax import config, parallel
+from transformer_jax.analysis.cost import forward_flops, training_flops, utilisation
 from transformer_jax.data.batching import Batch
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.training.loss import smoothed_target
-from transformer_jax.training.step import batch_sums, initial_params
+from transformer_jax.training.step import batch_sums, initial_params, initial_state, make_train_step
 
 VOCAB_SIZE, ROWS, SOURCE, TARGET = 41, 2, 17, 13
 # What must not change the count, or must only as the formula says.
@@ -80,8 +82,8 @@ def test_forward_is_what_the_program_multiplies(small_model: config.Model, chang
 
 @pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS.keys())
 def test_training_is_what_the_gradient_multiplies(small_model: config.Model, changes: dict[str, Any]):
-    """The loss takes 512 positions at a time: as many are given, so that none is filled up."""
-    model = dataclasses.replace(small_model, **changes)
+    """The loss takes 512 positions at a time: as many are given, so that none is filled up. Nothing is made twice."""
+    model = dataclasses.replace(small_model, rematerialise="nothing", **changes)
     transformer, rows, target = Transformer(model, VOCAB_SIZE), 64, 16
 
     def loss(params: Any, batch: Batch, key: jax.Array) -> jax.Array:
@@ -102,6 +104,44 @@ def test_xla_counts_little_more(small_model: config.Model):
     lowered = jax.jit(forward(transformer)).lower(shapes_of_params(transformer), ids(2, 37), ids(2, 41))
     ratio = lowered.cost_analysis()["flops"] / (2 * forward_flops(model, 1009, source=37, target=41))
     assert 1.0 < ratio < 1.02
+
+
+def test_xla_counts_little_more_of_a_whole_update(small_model: config.Model):
+    """It counts what a loop repeats once: layers, micro-batches and the loss's chunks are one each.
+
+    Beyond the products it counts element-wise work, of which the optimizer's is for parameters, not for tokens.
+    """
+    model = dataclasses.replace(small_model, num_layers=1, d_model=256, d_ff=1021, num_heads=4, d_k=53, d_v=71)
+    model = dataclasses.replace(model, max_length=37, rematerialise="nothing")
+    transformer, optimizer = Transformer(model, 1009), optax.adam(1e-3)
+    step = parallel.on_all_devices(
+        make_train_step(transformer, optimizer, tiny_experiment().training), donate_state=True, num_shared=1
+    )
+    rows, source, target = 16, 37, 32
+    state = jax.eval_shape(lambda: initial_state(transformer, optimizer, 1))
+    shape = parallel.num_devices(), 1, rows
+    lowered = step.lower(state, Batch(ids(*shape, source), ids(*shape, target)), 1)
+    of_a_device = rows * training_flops(model, 1009, source=source, target=target)
+    assert 1.0 < lowered.cost_analysis()["flops"] / of_a_device < 1.02
+
+
+def record_of(pairs: float, source: float, target: float, updates_per_second: float) -> dict[str, float]:
+    return {
+        "pairs_per_update": pairs,
+        "source_tokens_per_update": pairs * source,
+        "target_tokens_per_update": pairs * target,
+        "target_tokens_per_second": updates_per_second * pairs * target,
+    }
+
+
+def test_utilisation_is_one_where_updates_make_the_peak(small_model: config.Model):
+    """Of pairs of one length each; twice the peak, or half the updates, and it is a half."""
+    update = 7 * training_flops(small_model, VOCAB_SIZE, source=SOURCE, target=TARGET)
+    whole = record_of(7, SOURCE, TARGET, updates_per_second=3.0)
+    half = record_of(7, SOURCE, TARGET, updates_per_second=1.5)
+    assert utilisation(small_model, VOCAB_SIZE, whole, peak=3 * update) == pytest.approx(1)
+    assert utilisation(small_model, VOCAB_SIZE, whole, peak=6 * update) == pytest.approx(1 / 2)
+    assert utilisation(small_model, VOCAB_SIZE, half, peak=3 * update) == pytest.approx(1 / 2)
 
 
 @pytest.fixture

@@ -13,6 +13,9 @@ An encoder layer has one attention (Q = M = S) and one feed-forward network (Q =
 self-attention counts in full: the code computes the scores that the causal mask then hides.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from transformer_jax import config
 
 _FLOPS_PER_MULTIPLY_ADD = 2.0
@@ -35,9 +38,20 @@ def training_flops(model: config.Model, vocab_size: int, *, source: Length, targ
 
     The gradient of a product A B with respect to A is a product of the same size, and so is that with respect to B;
     each product of the forward pass needs both, since what it multiplies depends on parameters, if only on embeddings.
-    Not in it: the positions that fill up the loss's last chunk.
+    Not in it: the positions that fill up the loss's last chunk, and what `Model.rematerialise` has computed again.
     """
     return 3.0 * forward_flops(model, vocab_size, source=source, target=target)
+
+
+def utilisation(model: config.Model, vocab_size: int, record: Mapping[str, Any], *, peak: float) -> float:
+    """The share of `peak`, FLOP/s, that the updates of a training record make of real tokens; padding counts nothing.
+
+    By the record's mean lengths: less than it is, by what the scores of pairs of different lengths have in common.
+    """
+    pairs, targets = record["pairs_per_update"], record["target_tokens_per_update"]
+    source, target = record["source_tokens_per_update"] / pairs, targets / pairs
+    updates_per_second = record["target_tokens_per_second"] / targets
+    return updates_per_second * pairs * training_flops(model, vocab_size, source=source, target=target) / peak
 
 
 def _attention(model: config.Model, queries: Length, memory: Length) -> Length:
