@@ -31,6 +31,7 @@ MODEL = config.Model(
     shared_embedding=False,
     layer_norm_epsilon=1e-5,
     compute_dtype="float32",
+    rematerialise="nothing",
 )
 Weights = dict[str, np.ndarray]
 

@@ -22,11 +22,13 @@ DECODING = config.Decoding(
     average_checkpoints=1, beam_size=3, length_penalty=0.6, length_penalty_offset=5.0, stop="bound",
     max_length_ratio=1.0, max_extra_length=EXTRA, min_length_ratio=0.0, sampling_temperature=None, sampling_top_k=None,
     sampling_nucleus=None, sampling_seed=1, tokens_per_batch=16 * 3 * 8,
+    constrained_to_trees=False,
 )  # fmt: skip
 SIZES = config.Model(
     num_layers=2, d_model=14, d_ff=23, num_heads=3, d_k=5, d_v=7, dropout_rate=0.1, attention_dropout_rate=0.0,
     feed_forward_dropout_rate=0.0, positions="sinusoidal", max_length=MAX_LENGTH, pre_norm=False,
     attention_biases=False, shared_embedding=True, layer_norm_epsilon=1e-6, compute_dtype="float32",
+    rematerialise="nothing",
 )  # fmt: skip
 MODEL = Transformer(SIZES, VOCAB_SIZE)
 

@@ -18,8 +18,12 @@ def test_logits_depend_on_the_target_up_to_their_own_position(pre_norm, small_mo
     direction = jnp.asarray(np.random.default_rng(2).normal(size=(37,)), jnp.float32)
 
     def one_number_a_position(embedded):
-        encoded = model.apply(variables, SOURCE, deterministic=True, method="encode")
-        outputs, _ = model.apply(variables, method=lambda bound: bound.decoder(embedded, encoded, deterministic=True))
+        def read(bound):
+            mask = (SOURCE != 0)[:, None, None, :]
+            encoded, _ = bound.encoder(bound.source_embedding(SOURCE), mask, deterministic=True)
+            return bound.decoder(embedded, encoded, mask, deterministic=True)[0]
+
+        outputs = model.apply(variables, method=read)
         return outputs[0] @ variables["params"]["source_embedding"]["table"].T @ direction
 
     jacobian = jax.jit(jax.jacrev(one_number_a_position))(target_embedded)[:, 0]
@@ -37,8 +41,7 @@ def test_logits_depend_on_every_source_token_and_on_no_padding(small_model, buil
         def read(bound):
             mask = (SOURCE != 0)[:, None, None, :]
             encoded, _ = bound.encoder(embedded, mask, deterministic=True)
-            source = bound.decoder.source(encoded, mask)
-            return bound.decoder(bound.target_embedding(target), source, deterministic=True)[0]
+            return bound.decoder(bound.target_embedding(target), encoded, mask, deterministic=True)[0]
 
         return model.apply(variables, method=read)[0, :, 3]
 

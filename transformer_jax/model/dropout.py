@@ -18,7 +18,7 @@ def dropout(x: Float[Array, "*shape"], rate: float, key: Array) -> Float[Array, 
     if dropped_levels == 0:
         return x
     words = jax.random.bits(key, ((x.size + 1) // 2,), jnp.uint32)
-    halves = jnp.concatenate([words >> 16, words & (_LEVELS - 1)])[: x.size].reshape(x.shape)
+    halves = jax.lax.bitcast_convert_type(words, jnp.uint16).reshape(-1)[: x.size].reshape(x.shape)
     scale = _LEVELS / (_LEVELS - dropped_levels)
     return jnp.where(halves >= dropped_levels, x * scale, jnp.zeros_like(x))
 

@@ -91,7 +91,7 @@ class DecoderLayer(nn.Module):
         self,
         x: Float[Array, "B T D"],
         self_mask: Bool[Array, "1 1 T T"],
-        source_memory: Memory,
+        encoded: Float[Array, "B S D"],
         source_mask: Bool[Array, "B 1 1 S"],
         *,
         deterministic: bool,
@@ -102,7 +102,8 @@ class DecoderLayer(nn.Module):
             return self.self_attention.attend(z, self.self_attention.memory(z), self_mask, deterministic=deterministic)
 
         x, self_weights = self.self_attention_residual(x, attend, deterministic=deterministic)
-        x, source_weights = self._after_self_attention(x, source_memory, source_mask, deterministic=deterministic)
+        memory = self.source_memory(encoded)
+        x, source_weights = self._after_self_attention(x, memory, source_mask, deterministic=deterministic)
         return x, (self_weights, source_weights)
 
     def step(

@@ -1,5 +1,6 @@
 """The encoder, the decoder and the model, Figure 1."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import flax.linen as nn
@@ -14,6 +15,7 @@ from transformer_jax.model.embedding import Embedding, Positions
 from transformer_jax.model.layer_norm import LayerNorm
 from transformer_jax.model.layers import DecoderLayer, EncoderLayer
 from transformer_jax.model.masks import causal_mask, history_mask, padding_mask
+from transformer_jax.model.stack import apply_layers
 from transformer_jax.special_ids import BOS_ID
 
 Params = Any  # the tree of a model's parameters
@@ -22,13 +24,13 @@ Params = Any  # the tree of a model's parameters
 class AttentionWeights(NamedTuple):
     """The weights of every layer, first layer first."""
 
-    encoder: tuple[Float[Array, "B H S S"], ...]
-    decoder: tuple[Float[Array, "B H T T"], ...]
-    source: tuple[Float[Array, "B H T S"], ...]
+    encoder: Float[Array, "layers B H S S"]
+    decoder: Float[Array, "layers B H T T"]
+    source: Float[Array, "layers B H T S"]
 
 
 class Source(NamedTuple):
-    """A source as the decoder's layers see it: each layer's keys and values, and where there are tokens."""
+    """A source as the steps of decoding see it: each layer's keys and values, and where there are tokens."""
 
     memories: tuple[Memory, ...]
     mask: Bool[Array, "B 1 1 S"]
@@ -37,6 +39,19 @@ class Source(NamedTuple):
 def shift_right(target: Int[Array, "B T"]) -> Int[Array, "B T"]:
     """The decoder's input: the target one position later, after the begin token (section 3.1)."""
     return jnp.pad(target[:, :-1], ((0, 0), (1, 0)), constant_values=BOS_ID)
+
+
+def _through(
+    stack: "Encoder | Decoder", apply: Callable[..., tuple[Array, Any]], x: Array, *, deterministic: bool
+) -> tuple[Array, Any]:
+    """x through the stack's layers, in the type that it computes in."""
+    return apply_layers(
+        stack.layers,
+        apply,
+        x.astype(stack.config.compute_dtype),
+        dropout_key=None if deterministic else stack.make_rng("dropout"),
+        rematerialise=stack.config.rematerialise,
+    )
 
 
 class Encoder(nn.Module):
@@ -53,14 +68,15 @@ class Encoder(nn.Module):
 
     def __call__(
         self, embedded: Float[Array, "B S D"], mask: Bool[Array, "B 1 1 S"], *, deterministic: bool
-    ) -> tuple[Float[Array, "B S D"], tuple[Float[Array, "B H S S"], ...]]:
+    ) -> tuple[Float[Array, "B S D"], Float[Array, "layers B H S S"]]:
+        """Returns the outputs and every layer's weights."""
+
+        def apply(layer: EncoderLayer, x: Array) -> tuple[Array, Array]:
+            return layer(x, mask, deterministic=deterministic)
+
         x = self.dropout(embedded + self.positions.first(embedded.shape[1]), deterministic=deterministic)
-        x = x.astype(self.config.compute_dtype)
-        weights = []
-        for layer in self.layers:
-            x, layer_weights = layer(x, mask, deterministic=deterministic)
-            weights.append(layer_weights)
-        return (self.final_norm(x) if self.config.pre_norm else x), tuple(weights)
+        x, weights = _through(self, apply, x, deterministic=deterministic)
+        return (self.final_norm(x) if self.config.pre_norm else x), weights
 
 
 class Decoder(nn.Module):
@@ -80,17 +96,22 @@ class Decoder(nn.Module):
         return Source(tuple(layer.source_memory(encoded) for layer in self.layers), mask)
 
     def __call__(
-        self, embedded: Float[Array, "B T D"], source: Source, *, deterministic: bool
-    ) -> tuple[Float[Array, "B T D"], tuple[tuple[Float[Array, "B H T T"], Float[Array, "B H T S"]], ...]]:
+        self,
+        embedded: Float[Array, "B T D"],
+        encoded: Float[Array, "B S D"],
+        source_mask: Bool[Array, "B 1 1 S"],
+        *,
+        deterministic: bool,
+    ) -> tuple[Float[Array, "B T D"], tuple[Float[Array, "layers B H T T"], Float[Array, "layers B H T S"]]]:
         """All positions at once; returns outputs and every layer's weights over the target and over the source."""
         length = embedded.shape[1]
+
+        def apply(layer: DecoderLayer, x: Array) -> tuple[Array, tuple[Array, Array]]:
+            return layer(x, causal_mask(length), encoded, source_mask, deterministic=deterministic)
+
         x = self.dropout(embedded + self.positions.first(length), deterministic=deterministic)
-        x = x.astype(self.config.compute_dtype)
-        weights = []
-        for layer, memory in zip(self.layers, source.memories, strict=True):
-            x, layer_weights = layer(x, causal_mask(length), memory, source.mask, deterministic=deterministic)
-            weights.append(layer_weights)
-        return (self.final_norm(x) if self.config.pre_norm else x), tuple(weights)
+        x, weights = _through(self, apply, x, deterministic=deterministic)
+        return (self.final_norm(x) if self.config.pre_norm else x), weights
 
     def step(
         self,
@@ -136,9 +157,11 @@ class Transformer(nn.Module):
         self, source: Int[Array, "B S"], target: Int[Array, "B T"], *, deterministic: bool
     ) -> tuple[Float[Array, "B T D"], Float[Array, "vocab D"]]:
         """The decoder's outputs and the softmax's table, whose product is the logits, for losses that never hold it."""
-        encoded = self.encode(source, deterministic=deterministic)
+        mask = padding_mask(source)
+        encoded, _ = self.encoder(self.source_embedding(source), mask, deterministic=deterministic)
         embedded = self.target_embedding(shift_right(target))
-        return self.decoder(embedded, encoded, deterministic=deterministic)[0], self.softmax.table
+        outputs, _ = self.decoder(embedded, encoded, mask, deterministic=deterministic)
+        return outputs, self.softmax.table
 
     def encode(self, source: Int[Array, "B S"], *, deterministic: bool) -> Source:
         """The source as the decoder sees it."""
@@ -167,8 +190,8 @@ class Transformer(nn.Module):
         mask = padding_mask(source)
         encoded, encoder_weights = self.encoder(self.source_embedding(source), mask, deterministic=True)
         embedded = self.target_embedding(shift_right(target))
-        _, weights = self.decoder(embedded, self.decoder.source(encoded, mask), deterministic=True)
-        return AttentionWeights(encoder_weights, *zip(*weights, strict=True))
+        _, decoder_weights = self.decoder(embedded, encoded, mask, deterministic=True)
+        return AttentionWeights(encoder_weights, *decoder_weights)
 
 
 def _logits(outputs: Float[Array, "*B D"], table: Float[Array, "vocab D"]) -> Float[Array, "*B vocab"]:
