@@ -5,7 +5,7 @@ RUN := $(VENV)/bin/python
 # Larger pages for malloc, which training on CPUs may gain from; without effect where glibc does not know the setting.
 FAST := GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 
-.PHONY: quickstart sweep bench-data bench-decode test test-slow lint format clean
+.PHONY: quickstart sweep bench-data bench-decode bench-train faults test test-slow lint format clean
 
 quickstart: $(VENV)/.run
 	$(FAST) $(RUN) -m experiments.train --gin_file=gin_configs/quickstart.gin --workdir=runs/quickstart
@@ -21,6 +21,14 @@ bench-data: $(VENV)/.run
 # The search beside CTranslate2, with the same weights: the run of gin_configs/multi30k/tiny.gin must be there.
 bench-decode: $(VENV)/.run
 	$(FAST) $(RUN) -m benchmarks.decode --workdir=runs/bench_decode --run=runs/multi30k_tiny
+
+# Training beside PyTorch's nn.Transformer, and without it, in turns: a quarter of an hour on an idle machine.
+bench-train: $(VENV)/.run .venv-peers/.run
+	$(FAST) $(RUN) -m benchmarks.train --workdir=runs/bench_train --peers --document=docs/performance.md
+
+# Kills and other faults on a small run, 200 kills in all, a quarter of an hour: writes docs/reliability.md.
+faults: $(VENV)/.dev
+	PYTHONPATH=tests $(RUN) -m faults --kills=200 --times=4 --write
 
 test: $(VENV)/.dev
 	$(RUN) -m pytest
@@ -38,13 +46,19 @@ format: $(VENV)/.dev
 	$(VENV)/bin/ruff format .
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) .venv-peers
 
 # Made anew, not added to, when requirements change: what is no longer named does not stay behind.
 $(VENV)/.run: requirements.txt
 	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r requirements.txt
+	touch $@
+
+.venv-peers/.run: requirements-peers.txt
+	rm -rf .venv-peers
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/pip install --quiet --disable-pip-version-check -r requirements-peers.txt
 	touch $@
 
 $(VENV)/.cluster: $(VENV)/.run requirements-cluster.txt

@@ -11,13 +11,18 @@ from rich.progress import Progress
 
 from experiments import workdir as workdirs
 from experiments.checks import require_continuable, require_runnable
+from experiments.determinism import make_deterministic
+from experiments.device_memory import told_if_too_little
+from experiments.parser import keep_inventory, read_symbols
 from experiments.progress import TrainingDisplay, prepare
-from experiments.provenance import provenance
+from experiments.provenance import launch
 from experiments.results import add_split, summary, write_translations
 from experiments.scored_rows import score_rows
+from experiments.scored_trees import parses_file, read_gold, score_trees
 from experiments.weights import read_weights
 from experiments.workdir import WorkdirError
 from transformer_jax import parallel
+from transformer_jax.analysis.utilisation import utilisation_of
 from transformer_jax.config import Experiment
 from transformer_jax.data.batching import BatchPlan
 from transformer_jax.data.corpus import Corpus
@@ -26,6 +31,7 @@ from transformer_jax.evaluation import Evaluation, evaluate
 from transformer_jax.lock import taken
 from transformer_jax.metrics.bleu import bleu_metric
 from transformer_jax.metrics.significance import sentence_statistics
+from transformer_jax.training.disc import told_if_full
 from transformer_jax.training.loop import Observer, train
 from transformer_jax.training.metrics_log import Record
 
@@ -38,13 +44,26 @@ def train_in(workdir: Path, experiment: Experiment, observer: Observer, *, accep
 
     Raises:
       WorkdirError: it is another experiment's, or another process trains there.
+      FullDiscError, DeviceMemoryError: there is no room for what is to be written, or computed.
       UserError: of the data, the settings or the checkpoints; before the first step whatever can be known then.
     """
-    data = prepare(experiment.data, experiment.cleaning)
+    if line := make_deterministic(experiment.training):
+        observer.say(line)
+    with told_if_full(Path(experiment.data.cache_directory).expanduser()):
+        data = prepare(experiment.data, experiment.cleaning, experiment.trees)
     plan = require_runnable(experiment, data)
-    if parallel.process_index() > 0:
-        silent = Observer(lambda _: None, lambda _: None, observer.should_stop)
+    with told_if_full(workdir), told_if_too_little("Batching.tokens_per_device", experiment):
+        if parallel.process_index() == 0:
+            return _train_as_first(workdir, experiment, data, plan, observer, accept_changes=accept_changes)
+        silent = Observer(lambda _: None, lambda _: None, observer.should_stop, utilisation_of(experiment))
         return train(experiment, data.splits["train"], data.splits["dev"], workdir, silent)
+
+
+def _train_as_first(
+    workdir: Path, experiment: Experiment, data: PreparedData, plan: BatchPlan, observer: Observer, *,
+    accept_changes: bool,
+) -> int:  # fmt: skip
+    """`train_in` of the process that has the workdir and the display."""
     if accept_changes:
         require_continuable(workdir, experiment, data.vocabulary)
     if not (workdir / "config.gin").exists():
@@ -54,9 +73,10 @@ def train_in(workdir: Path, experiment: Experiment, observer: Observer, *, accep
             raise WorkdirError(f"{workdir}: {owner} trains there")
         changes = workdirs.claim(workdir, experiment, accept_changes=accept_changes)
         workdirs.keep_vocabulary(workdir, data.vocabulary)
+        keep_inventory(workdir, data.inventory)
         if changes:  # checkpoints made anew may be of the same steps as those that these were made of
             shutil.rmtree(workdir / "averaged", ignore_errors=True)
-        workdirs.note_launch(workdir, provenance())
+        workdirs.note_launch(workdir, launch(experiment, data, changes))
         with TrainingDisplay(experiment.training) as display:
             for line in [*(f"overridden: {change}" for change in changes), *_description(experiment, data, plan)]:
                 display.say(line)
@@ -65,7 +85,7 @@ def train_in(workdir: Path, experiment: Experiment, observer: Observer, *, accep
                 display.record(logged)
                 observer.record(logged)
 
-            shown = Observer(record, display.say, observer.should_stop)
+            shown = Observer(record, display.say, observer.should_stop, utilisation_of(experiment))
             return train(experiment, data.splits["train"], data.splits["dev"], workdir, shown)
 
 
@@ -88,6 +108,7 @@ class Scored:
     corpus: Corpus
     evaluation: Evaluation
     rows: dict[str, Any] | None  # the scores of `Scoring.test_rows`
+    bracketing: dict[str, Any] | None  # those of trees; None: the split is of none
     steps: list[int]  # of the checkpoints that the weights are the mean of
     written: list[Path]
 
@@ -101,12 +122,17 @@ def score_in(workdir: Path, experiment: Experiment, split: str, *, trained: Path
       WorkdirError: nothing is trained there yet.
       UserError: of the data, the BLEU tokeniser or the checkpoints.
     """
+    with told_if_full(workdir), told_if_too_little("Decoding.tokens_per_batch", experiment):
+        return _score_in(workdir, experiment, split, trained or workdir)
+
+
+def _score_in(workdir: Path, experiment: Experiment, split: str, source: Path) -> Scored:
     started = time.monotonic()
     bleu_metric(experiment.scoring.bleu_tokenizer)
-    source = trained or workdir
     vocabulary = workdirs.read_vocabulary(source)
     workdirs.keep_vocabulary(workdir, vocabulary)
-    corpus, encoded = prepare_split(experiment.data, vocabulary, split)
+    corpus, encoded = prepare_split(experiment.data, experiment.trees, vocabulary, split)
+    gold, symbols = read_gold(source, experiment, split), read_symbols(source, experiment, vocabulary)
     weights = read_weights(source, experiment)
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(f"translating {split}", total=len(corpus))
@@ -114,15 +140,17 @@ def score_in(workdir: Path, experiment: Experiment, split: str, *, trained: Path
         def on_progress(done: int) -> None:
             progress.update(task, completed=done)
 
-        evaluation = evaluate(experiment, weights.params, vocabulary, corpus, encoded, on_progress)
+        evaluation = evaluate(experiment, weights.params, vocabulary, corpus, encoded, on_progress, symbols)
     seconds = time.monotonic() - started
-    entry = summary(source, experiment, vocabulary, corpus, evaluation, steps=weights.steps, seconds=seconds)
+    entry = score_trees(workdir, experiment, split, gold, corpus, evaluation)
+    entry |= summary(source, experiment, vocabulary, corpus, evaluation, steps=weights.steps, seconds=seconds)
     entry |= score_rows(experiment, corpus, evaluation) if split == "test" else {}
     tokens = [vocabulary.tokens(translation.hypothesis.ids) for translation in evaluation.translations]
     hypotheses = [translation.text for translation in evaluation.translations]
     statistics = sentence_statistics(hypotheses, corpus.targets, tokenizer=experiment.scoring.bleu_tokenizer)
     written = [
         write_translations(workdir, split, evaluation, tokens, statistics),
+        *([parses_file(workdir, split)] if gold else []),
         add_split(workdir, split, entry),
     ]
-    return Scored(corpus, evaluation, entry.get("rows"), weights.steps, written)
+    return Scored(corpus, evaluation, entry.get("rows"), entry.get("bracketing"), weights.steps, written)

@@ -6,14 +6,14 @@ from collections import deque
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from transformer_jax.config import Cleaning, Data, Training
+from transformer_jax.config import Cleaning, Data, Training, Trees
 from transformer_jax.data.prepared import PreparedData, prepare_data
 from transformer_jax.training.metrics_log import Record
 
 _SECONDS_BETWEEN_LINES = 10.0
 
 
-def prepare(data: Data, cleaning: Cleaning) -> PreparedData:
+def prepare(data: Data, cleaning: Cleaning, trees: Trees) -> PreparedData:
     """`prepare_data`, shown as it goes; where there is no terminal, by a line every ten seconds."""
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     last = time.monotonic()
@@ -27,7 +27,7 @@ def prepare(data: Data, cleaning: Cleaning) -> PreparedData:
                 console.print(line, markup=False)
                 last = time.monotonic()
 
-        return prepare_data(data, cleaning, show)
+        return prepare_data(data, cleaning, trees, show)
 
 
 class TrainingDisplay:
@@ -54,6 +54,7 @@ class TrainingDisplay:
     def record(self, record: Record) -> None:
         if record["kind"] == "dev":
             self.say(f"step {record['step']:>6}  dev perplexity {record['perplexity']:.3f}")
+        if record["kind"] != "train":
             return
         line = self._line(record)
         self._bar.update(self._task, completed=record["step"], line=line)
@@ -61,10 +62,11 @@ class TrainingDisplay:
             self.say(line)
 
     def _line(self, record: Record) -> str:
+        utilisation = f"utilisation {record['utilisation']:.1%}  " if "utilisation" in record else ""
         return (
             f"step {record['step']:>6}/{self._num_steps}  loss {record['loss']:.4f}  "
             f"lr {record['learning_rate']:.2e}  {record['target_tokens_per_second']:,.0f} target tokens/s  "
-            f"padding {record['padding_share']:.1%}  {self._left(record['step'])} left"
+            f"{utilisation}padding {record['padding_share']:.1%}  {self._left(record['step'])} left"
         )
 
     def _left(self, step: int) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from experiments import command
 from experiments.execution import train_in
 from experiments.gin_bindings import load_experiment
+from experiments.profiling import traced
 from transformer_jax import parallel
 
 
@@ -21,11 +22,13 @@ def main() -> None:
     flags.add_argument(
         "--accept_changes", action="store_true", help="go on with settings other than the run began with"
     )
+    flags.add_argument("--profile", type=int, metavar="N", help="trace N updates, into WORKDIR/profile")
     command.add_process_flags(flags)
     args = flags.parse_args()
     command.join_processes(flags, args)
     experiment = load_experiment(args.gin_file, args.gin_param)
-    train_in(args.workdir, experiment, command.observer(), accept_changes=args.accept_changes)
+    with traced(command.observer(), args.workdir / "profile", args.profile) as observer:
+        train_in(args.workdir, experiment, observer, accept_changes=args.accept_changes)
     parallel.finish()
 
 

@@ -80,9 +80,10 @@ def read_experiment(workdir: Path, gin_files: list[str], gin_params: list[str]) 
 
 
 def note_launch(workdir: Path, launch: dict[str, Any]) -> None:
-    """Adds a line to `launches.jsonl`: every command that trained this run, and where."""
-    with (workdir / "launches.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps(launch) + "\n")
+    """Adds a line to `launches.jsonl`: every command that trained this run, and where. No line is ever half there."""
+    path = workdir / "launches.jsonl"
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    write_text(path, f"{before}{json.dumps(launch)}\n")
 
 
 def keep_vocabulary(workdir: Path, vocabulary: Vocabulary) -> None:

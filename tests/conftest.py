@@ -55,4 +55,5 @@ def small_model() -> config.Model:
         shared_embedding=True,
         layer_norm_epsilon=1e-6,
         compute_dtype="float32",
+        rematerialise="nothing",
     )

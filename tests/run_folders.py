@@ -12,7 +12,7 @@ from tiny_experiment import tiny_experiment
 from experiments.gin_bindings import load_experiment, resolved, to_gin
 from experiments.registry.records import RunRecord
 from transformer_jax.config import Experiment
-from transformer_jax.data.corpus import Corpus, read_corpus
+from transformer_jax.data.corpus import Corpus, Reading, read_corpus
 from transformer_jax.data.vocabulary import learn_vocabulary
 from transformer_jax.metrics.bleu import corpus_bleu, corpus_chrf, exact_match
 
@@ -90,8 +90,7 @@ def write_text(folder: Path) -> Path:
 def make_translated_run(path, config, *bindings, translate=str, log=LOG, scored=True, made=MADE, **changes) -> Path:
     """A run of a model that translates the test set by changing the references; `changes` are of its scores."""
     experiment = load_experiment([config], bindings)
-    text = str(config.parent)
-    corpus = read_corpus("test.tsv", directory=text, source_language="en", target_language="de")
+    corpus = read_corpus("test.tsv", Reading.of(experiment.data, experiment.trees))
     translations = [translate(line) for line in corpus.targets]
     scores = {"test": {**_measured(experiment, corpus, translations), **changes}} if scored else {}
     write_run(path, experiment, log, made, scores)

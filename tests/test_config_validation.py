@@ -15,14 +15,18 @@ VALID = {
         "attention_dropout_rate": 0.0, "feed_forward_dropout_rate": 0.0, "positions": "sinusoidal", "max_length": 31,
         "pre_norm": False, "attention_biases": False, "shared_embedding": True, "layer_norm_epsilon": 1e-6,
         "compute_dtype": "float32",
+        "rematerialise": "elementwise",
     },
     config.Data: {
         "source_language": "en", "target_language": "de", "train": "train.tsv", "dev": ("dev.en", "dev.de"),
         "test": "builtin:test", "directory": "", "vocabulary": "bpe", "vocab_size": 37, "vocab_sample": None,
-        "max_train_length": 29, "cache_directory": "~",
+        "merge_across_scripts": True, "max_train_length": 29, "cache_directory": "~",
     },
     config.Cleaning: {
         "empty": True, "identical": False, "max_words": 80, "max_length_ratio": 1.5, "duplicate": True,
+    },
+    config.Trees: {
+        "remove_traces": True, "remove_function_labels": False, "collapse_unary_loops": True, "leaves": "blanks",
     },
     config.Batching: {"tokens_per_batch": 640, "tokens_per_device": 80, "num_shapes": 3},
     config.Optimizer: {
@@ -30,17 +34,18 @@ VALID = {
         "max_gradient_norm": None,
     },
     config.Training: {
-        "label_smoothing": 0.1, "label_smoothing_over": "others", "num_steps": 11, "seed": 0, "log_every_steps": 2,
+        "label_smoothing": 0.1, "label_smoothing_over": "others", "num_steps": 11, "seed": 0,
+        "random_bits": "rbg", "deterministic": True, "log_every_steps": 2,
         "evaluate_every_steps": 5, "patience": None, "checkpoint_every_steps": 5, "checkpoint_every_minutes": None,
-        "keep_checkpoints": 3,
+        "keep_checkpoints": 3, "skip_non_finite": 2,
     },
     config.Decoding: {
         "average_checkpoints": 3, "beam_size": 4, "length_penalty": 0.6, "length_penalty_offset": 5.0,
         "stop": "bound", "max_length_ratio": 1.0, "max_extra_length": 50, "min_length_ratio": 0.0,
         "sampling_temperature": 0.7, "sampling_top_k": 10, "sampling_nucleus": 0.9, "sampling_seed": 1,
-        "tokens_per_batch": 1000,
+        "tokens_per_batch": 1000, "constrained_to_trees": False,
     },
-    config.Scoring: {"bleu_tokenizer": "13a", "test_rows": None},
+    config.Scoring: {"bleu_tokenizer": "13a", "test_rows": None, "bracketing_parameters": None},
 }  # fmt: skip
 FIELDS = [(cls, field.name) for cls in VALID for field in dataclasses.fields(cls)]
 NUMBERS = [(cls, name) for cls, name in FIELDS if type(VALID[cls][name]) in (int, float)]
@@ -174,6 +179,7 @@ def test_choices():
     assert message_of(config.Model, compute_dtype="float16") == "must be one of 'float32', 'bfloat16'"
     assert message_of(config.Decoding, stop="never") == "must be one of 'bound', 'beam_finished', 'first_finished'"
     assert message_of(config.Decoding, sampling_nucleus=1.1) == "must be at most 1"
+    assert message_of(config.Trees, leaves="stems") == "must be one of 'tags', 'blanks', 'words'"
     kinds = "'others', 'all', 'others_but_pad', 'all_but_pad'"
     assert message_of(config.Training, label_smoothing_over="none") == f"must be one of {kinds}"
 
@@ -239,3 +245,17 @@ def test_a_batch_holds_the_longest_pair():
     with pytest.raises(ConfigError) as raised:
         experiment(Batching={"tokens_per_batch": 28})
     assert str(raised.value) == "Batching.tokens_per_batch = 28: must be at least Data.max_train_length = 29"
+
+
+def test_trees_are_searched_for_where_their_symbols_are_known():
+    """Words may be any; and a least length might leave no tree."""
+    found = experiment(Decoding={"constrained_to_trees": True})
+    assert (found.decoding.constrained_to_trees, found.trees.leaves) == (True, "blanks")
+    with pytest.raises(ConfigError) as raised:
+        experiment(Decoding={"constrained_to_trees": True}, Trees={"leaves": "words"})
+    rule = "must be False with Trees.leaves = 'words'"
+    assert str(raised.value) == f"Decoding.constrained_to_trees = True: {rule}"
+    assert experiment(Trees={"leaves": "words"}).trees.leaves == "words"
+    with pytest.raises(ConfigError, match=r"min_length_ratio = 0\.5: must be 0 with constrained_to_trees"):
+        make(config.Decoding, constrained_to_trees=True, min_length_ratio=0.5)
+    assert make(config.Decoding, min_length_ratio=0.5).min_length_ratio == 0.5

@@ -8,14 +8,17 @@ import typing
 from dataclasses import dataclass
 
 from transformer_jax.checked import Checked, ConfigError
+from transformer_jax.trees.settings import Trees
 
 Positions = typing.Literal["sinusoidal", "sines_then_cosines", "learned"]
 ComputeDtype = typing.Literal["float32", "bfloat16"]
+Rematerialise = typing.Literal["nothing", "elementwise", "layers"]
 SmoothingOver = typing.Literal["others", "all", "others_but_pad", "all_but_pad"]
+RandomBits = typing.Literal["threefry2x32", "rbg", "unsafe_rbg"]
 StopRule = typing.Literal["bound", "beam_finished", "first_finished"]
 LEARNED_VOCABULARIES = ("bpe", "unigram")
 READ_VOCABULARIES = ("sentencepiece", "subword-nmt", "tensor2tensor")
-# One part: two paths (source, target), a path of tab-separated pairs, "tfds:builder/config:split" or "builtin:split".
+# One part: two paths (source, target), a table's path, "tfds:builder/config:split", "builtin:split" or "trees:PATH".
 # Or several, one after another, each in brackets of its own: (("a.en", "a.de"), ("b.tsv",)).
 CorpusSource = str | tuple[str, ...] | tuple[tuple[str, ...], ...]
 
@@ -40,6 +43,7 @@ class Model(Checked):
     shared_embedding: bool  # one table for source, target and softmax
     layer_norm_epsilon: float
     compute_dtype: ComputeDtype  # of activations and matrix products; parameters and the loss stay in float32
+    rematerialise: Rematerialise  # of a layer: what the backward pass computes again, to keep less until then
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,6 +80,7 @@ class Data(Checked):
     vocabulary: str  # "bpe", "unigram": learned; "sentencepiece:", "subword-nmt:", "tensor2tensor:" and a path: read
     vocab_size: int  # pieces of the one vocabulary of both sides, special ids included
     vocab_sample: int | None  # the training pairs, evenly spaced, that it is learned from at most; None: all
+    merge_across_scripts: bool  # a learned piece may have letters beside other characters, as "/NP" does
     max_train_length: int  # training pairs with a longer side, in tokens with the end token, are dropped
     cache_directory: str  # prepared training text and vocabularies, shared by runs; "~" is the user's home
 
@@ -147,17 +152,20 @@ class Training(Checked):
     label_smoothing_over: SmoothingOver  # the ids that share eps_ls: with the right one or not, with the pad id or not
     num_steps: int  # train steps
     seed: int
+    random_bits: RandomBits  # dropout's generator, by JAX's name: only threefry's bits are the same on all hardware
+    deterministic: bool  # a repetition on the same devices is bit-equal: on GPUs at the price of slower operations
     log_every_steps: int
     evaluate_every_steps: int
     patience: int | None  # stop after this many evaluations without a lower dev loss; None: never
     checkpoint_every_steps: int | None
     checkpoint_every_minutes: float | None
     keep_checkpoints: int  # the newest ones that stay on disk
+    skip_non_finite: int  # times that a run may go back from a loss that is not finite, and on without these batches
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require_rate("label_smoothing")
-        self.require_at_least(0, "seed")
+        self.require_at_least(0, "seed", "skip_non_finite")
         self.require_at_least(1, "num_steps", "log_every_steps", "evaluate_every_steps", "patience")
         self.require_at_least(1, "checkpoint_every_steps", "keep_checkpoints")
         self.require_positive("checkpoint_every_minutes")
@@ -175,6 +183,7 @@ class Decoding(Checked):
     max_length_ratio: float  # a hypothesis has at most source length times this, plus `max_extra_length` tokens
     max_extra_length: int
     min_length_ratio: float  # a hypothesis has at least source length times this many tokens before its end
+    constrained_to_trees: bool  # every hypothesis is a linearised tree over exactly the source's words, section 6.3
     sampling_temperature: float | None  # `beam_size` independent samples of p^(1 / temperature); None: beam search
     sampling_top_k: int | None  # of the so many most probable tokens alone; None: of all
     sampling_nucleus: float | None  # of the most probable tokens that together have this probability; None: of all
@@ -189,14 +198,19 @@ class Decoding(Checked):
         self.require_positive("sampling_temperature", "sampling_nucleus")
         nucleus = self.sampling_nucleus
         self.require(nucleus is None or nucleus <= 1, "sampling_nucleus", "must be at most 1")
+        least = self.min_length_ratio
+        self.require(
+            not (self.constrained_to_trees and least), "min_length_ratio", "must be 0 with constrained_to_trees"
+        )
 
 
 @dataclass(frozen=True)
 class Scoring(Checked):
-    """How translations are scored, section 6.1."""
+    """How translations are scored, section 6.1, and trees, section 6.3."""
 
     bleu_tokenizer: str  # sacreBLEU's name; "none" for references that are tokenised already
     test_rows: str | None  # a file with row numbers, from 0, of test sentences that are scored apart too; None: no file
+    bracketing_parameters: str | None  # a parameter file of EVALB's; None: those of its new.prm, but for its MAX_ERROR
 
 
 @dataclass(frozen=True)
@@ -206,6 +220,7 @@ class Experiment:
     model: Model
     data: Data
     cleaning: Cleaning
+    trees: Trees
     batching: Batching
     optimizer: Optimizer
     training: Training
@@ -213,18 +228,18 @@ class Experiment:
     scoring: Scoring
 
     def __post_init__(self) -> None:
-        if self.training.keep_checkpoints < self.decoding.average_checkpoints:
-            raise ConfigError(
-                f"Training.keep_checkpoints = {self.training.keep_checkpoints}: must be at least "
-                f"Decoding.average_checkpoints = {self.decoding.average_checkpoints}"
-            )
-        if self.data.max_train_length > self.model.max_length:
-            raise ConfigError(
-                f"Data.max_train_length = {self.data.max_train_length}: must be at most "
-                f"Model.max_length = {self.model.max_length}"
-            )
-        if self.data.max_train_length > self.batching.tokens_per_batch:
-            raise ConfigError(
-                f"Batching.tokens_per_batch = {self.batching.tokens_per_batch}: must be at least "
-                f"Data.max_train_length = {self.data.max_train_length}"
-            )
+        longest, trees = self.data.max_train_length, self.decoding.constrained_to_trees
+        enough = self.training.keep_checkpoints >= self.decoding.average_checkpoints
+        self._require(enough, "Training.keep_checkpoints", "at least", "Decoding.average_checkpoints")
+        self._require(longest <= self.model.max_length, "Data.max_train_length", "at most", "Model.max_length")
+        fits = longest <= self.batching.tokens_per_batch
+        self._require(fits, "Batching.tokens_per_batch", "at least", "Data.max_train_length")
+        closed = not trees or self.trees.leaves != "words"  # any word may be one
+        self._require(closed, "Decoding.constrained_to_trees", "False with", "Trees.leaves")
+
+    def _require(self, holds: bool, setting: str, rule: str, other: str) -> None:
+        """Raises ConfigError naming both settings, "Part.field", their values and the rule between them."""
+        if not holds:
+            parts = (name.lower().split(".") for name in (setting, other))
+            value, others = (getattr(getattr(self, part), field) for part, field in parts)
+            raise ConfigError(f"{setting} = {value!r}: must be {rule} {other} = {others!r}")

@@ -13,7 +13,7 @@ from transformer_jax.training import dev_loss, loop
 from transformer_jax.training.loop import batch_plan, out_of_patience
 from transformer_jax.training.loss import Sums
 from transformer_jax.training.step import StepMetrics
-from transformer_jax.training.window import TrainingError, Window
+from transformer_jax.training.window import NotFiniteError, Window
 
 EXPERIMENT = tiny_experiment()
 
@@ -34,7 +34,7 @@ def test_a_window_divides_sums_by_sums():
     window = Window()
     window.add(7, metrics(20.0, 10.0, 10.0, 0.5), batch(3, 5, 7))
     window.add(8, metrics(120.0, 90.0, 30.0, 0.25), batch(7, 11, 13))
-    record = window.record(EXPERIMENT, steps_per_epoch=16)
+    record = window.record(EXPERIMENT, epoch=0.5)
     assert (record["kind"], record["step"], record["epoch"]) == ("train", 8, 0.5)
     assert (record["loss"], record["negative_log_likelihood"]) == (140 / 40, 100 / 40)
     assert (record["gradient_norm"], record["target_tokens_per_update"]) == (0.25, 20.0)
@@ -48,7 +48,7 @@ def test_a_windows_checksum_is_of_the_batches_in_order():
         window = Window()
         for part in batches:
             window.add(1, metrics(1.0, 1.0, 1.0, 1.0), part)
-        return window.record(EXPERIMENT, steps_per_epoch=1)["batches_crc32"]
+        return window.record(EXPERIMENT, epoch=8.0)["batches_crc32"]
 
     a, b = batch(3, 5, 5), batch(3, 5, 5)._replace(target=np.full((3, 5), 2, np.int32))
     assert checksum(a, b) == checksum(a, b)
@@ -61,8 +61,9 @@ def test_the_first_step_that_is_not_finite_is_named(loss, norm):
     for step in (5, 6, 7, 8):
         bad = step in (6, 8)
         window.add(step, metrics(loss if bad else 1.0, 1.0, 1.0, norm if bad else 1.0), batch(3, 5, 7))
-    with pytest.raises(TrainingError, match=rf"^step 6: the loss is {loss}, the gradient norm {norm}; [^\n]*$"):
-        window.record(EXPERIMENT, steps_per_epoch=1)
+    with pytest.raises(NotFiniteError, match=rf"^step 6: the loss is {loss}, the gradient norm {norm}$") as raised:
+        window.record(EXPERIMENT, epoch=8.0)
+    assert raised.value.step == 6
 
 
 @pytest.mark.parametrize(("value", "exponential"), [(0.0, 1.0), (2.0, math.exp(2)), (710.0, math.inf)])

@@ -17,6 +17,7 @@ from orbax.checkpoint.checkpoint_managers import LatestN
 
 from transformer_jax.errors import UserError
 from transformer_jax.file_checksums import find_damage, has_checksums, keep_checksums
+from transformer_jax.training.disc import require_room, told_if_full
 from transformer_jax.training.step import TrainState
 
 Manifest = dict[str, list]
@@ -55,15 +56,21 @@ class Checkpoints:
         return sorted(self._manager.all_steps())
 
     def save(self, state: TrainState) -> None:
-        """Writes `state` under its step, whole or not at all; a step that is there already stays as it is."""
+        """Writes `state` under its step, whole or not at all; a step that is there already stays as it is.
+
+        Raises:
+          FullDiscError: there is no room for it. The earlier ones are as they were.
+        """
         step = int(state.step)
         if step in self.steps:
             return
         parts = jax.device_get({"params": state.params, "opt_state": state.opt_state})
+        require_room(self.directory, parts)
         items = {name: ocp.args.StandardSave(tree) for name, tree in parts.items()}
         described = {name: manifest(tree) for name, tree in parts.items()}
-        self._manager.save(step, args=ocp.args.Composite(manifest=ocp.args.JsonSave(described), **items))
-        keep_checksums(self.directory / str(step))
+        with told_if_full(self.directory):
+            self._manager.save(step, args=ocp.args.Composite(manifest=ocp.args.JsonSave(described), **items))
+            keep_checksums(self.directory / str(step))
 
     def restore_newest(self, like: TrainState, on_damaged: Callable[[str], None]) -> TrainState | None:
         """The newest state that is whole, in the layout of `like`; None if there never was one.
@@ -89,6 +96,15 @@ class Checkpoints:
         if self.steps:
             raise CheckpointError(f"{self.directory}: no checkpoint is whole; the oldest is that of step {damaged}")
         return None
+
+    def described(self, step: int) -> dict[str, Manifest]:
+        """The manifest of each part of a checkpoint: two with the same have the same arrays.
+
+        Raises:
+          CheckpointError: it is damaged.
+        """
+        self._require_undamaged(step)
+        return self._manifest(step)
 
     def clear(self) -> None:
         """Removes all of them."""
@@ -122,19 +138,17 @@ class Checkpoints:
 
     def _restore(self, step: int, like: dict[str, Any]) -> dict[str, Any]:
         """The named parts of one checkpoint whose files are what was written."""
+        self._require_undamaged(step)
+        return self._read(step, like)
+
+    def _require_undamaged(self, step: int) -> None:
         folder = self.directory / str(step)
         if damage := find_damage(folder):
             raise CheckpointError(f"checkpoint {folder} is damaged: {damage}")
-        return self._read(step, like)
 
     def _read(self, step: int, like: dict[str, Any]) -> dict[str, Any]:
         """The named parts of one checkpoint, compared with its manifest and with `like`."""
-        name = f"checkpoint {self.directory / str(step)}"
-        read = ocp.args.Composite(manifest=ocp.args.JsonRestore())
-        try:
-            described = self._manager.restore(step, args=read)["manifest"]
-        except Exception as error:  # Orbax and TensorStore have no common base for what a damaged file does to them
-            raise CheckpointError(f"{name} is damaged: {_first_line(error)}") from error
+        name, described = f"checkpoint {self.directory / str(step)}", self._manifest(step)
         if missing := sorted(like.keys() - described.keys()):
             raise CheckpointError(f"{name} is damaged: its manifest lacks {', '.join(missing)}")
         _require_same_model(name, described, like)
@@ -147,6 +161,15 @@ class Checkpoints:
             if manifest(tree) != described[part]:
                 raise CheckpointError(f"{name} is damaged: the checksums of its {part} do not agree")
         return restored
+
+    def _manifest(self, step: int) -> dict[str, Manifest]:
+        read = ocp.args.Composite(manifest=ocp.args.JsonRestore())
+        try:
+            return self._manager.restore(step, args=read)["manifest"]
+        except Exception as error:  # Orbax and TensorStore have no common base for what a damaged file does to them
+            raise CheckpointError(
+                f"checkpoint {self.directory / str(step)} is damaged: {_first_line(error)}"
+            ) from error
 
 
 def _require_same_model(name: str, described: dict[str, Manifest], like: dict[str, Any]) -> None:
@@ -178,12 +201,17 @@ class ModelMismatchError(UserError):
 
 
 def save_average(path: Path, params: Any, steps: list[int]) -> None:
-    """Keeps averaged parameters. There is no optimizer state with them, and training cannot go on from them."""
+    """Keeps averaged parameters. There is no optimizer state with them, and training cannot go on from them.
+
+    Raises:
+      FullDiscError: there is no room for them.
+    """
     described = {"params": manifest(params), "steps": steps, "resumable": False}
-    with ocp.Checkpointer(ocp.CompositeCheckpointHandler()) as checkpointer:
+    require_room(path.parent, params)
+    with told_if_full(path.parent), ocp.Checkpointer(ocp.CompositeCheckpointHandler()) as checkpointer:
         args = ocp.args.Composite(params=ocp.args.StandardSave(params), average=ocp.args.JsonSave(described))
         checkpointer.save(path.absolute(), args=args)
-    keep_checksums(path)
+        keep_checksums(path)
 
 
 def read_average(path: Path, like: Any) -> Any:

@@ -5,8 +5,8 @@ import time
 import zlib
 from collections.abc import Callable, Generator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,24 +14,27 @@ from transformer_jax import config, parallel
 from transformer_jax.data.batching import Batch, BatchPlan
 from transformer_jax.data.encoded import EncodedCorpus
 from transformer_jax.data.prefetch import prefetched
-from transformer_jax.model.transformer import Transformer
+from transformer_jax.model.transformer import Params, Transformer
 from transformer_jax.training.dev_loss import dev_loss
 from transformer_jax.training.metrics_log import Record
+from transformer_jax.training.observer import Observer
 from transformer_jax.training.optimizer import make_optimizer
 from transformer_jax.training.run_files import RunFiles
-from transformer_jax.training.step import initial_state, make_train_step
-from transformer_jax.training.window import TrainingError, Window
+from transformer_jax.training.skipped import batch_of
+from transformer_jax.training.step import TrainState, initial_state, make_train_step
+from transformer_jax.training.window import NotFiniteError, TrainingError, Window
 
 _BATCHES_AHEAD = 4  # some take longer to make: those of pages that are not in memory, and the first of an epoch
 
 
-@dataclass(frozen=True)
-class Observer:
-    """Who watches a run, in each of its processes. Nothing of the run depends on it but when it stops early."""
+class _Work(NamedTuple):
+    """What a run computes with, compiled once however often it goes back."""
 
-    record: Callable[[Record], None]  # every record of metrics.jsonl
-    say: Callable[[str], None]  # one line for a person
-    should_stop: Callable[[], bool]  # asked after every step; True: save and return. Of several processes all do so
+    experiment: config.Experiment
+    plan: BatchPlan
+    train_split: EncodedCorpus
+    train_step: Callable[..., Any]
+    evaluate: Callable[[Params], dict[str, float]]
 
 
 def train(
@@ -46,7 +49,8 @@ def train(
     A run that was stopped at any moment and started again is, on the same hardware, bit for bit the uninterrupted one.
 
     Raises:
-      TrainingError: the loss or the gradient is not finite, or the processes were called with different things.
+      NotFiniteError: the loss or the gradient is not finite, and the run has gone back as often as it may.
+      TrainingError: the processes were called with different things.
       CheckpointError, ModelMismatchError: the workdir's checkpoints cannot be used.
       CorpusError: there is nothing to train on.
     """
@@ -56,31 +60,49 @@ def train(
     model = Transformer(experiment.model, experiment.data.vocab_size)
     optimizer = make_optimizer(experiment)
     evaluate = dev_loss(model, dev_split, experiment.batching)
-    files = RunFiles(workdir, training)
-    state = files.resume(initial_state(model, optimizer, training.seed), observer.say)
     train_step = parallel.on_all_devices(make_train_step(model, optimizer, training), donate_state=True, num_shared=1)
+    work = _Work(experiment, plan, train_split, train_step, evaluate)
+    with closing(RunFiles(workdir, training, observer)) as files:
+        state = files.resume(initial_state(model, optimizer, training.seed))
+        while True:
+            try:
+                return _make_updates(work, state, files, observer)
+            except NotFiniteError as caught:
+                error = caught.with_traceback(None)  # which would hold the state that is given up, and its memory
+            state = files.go_back(initial_state(model, optimizer, training.seed), error)
+
+
+def _make_updates(work: _Work, state: TrainState, files: RunFiles, observer: Observer) -> int:
+    """From `state` to the last step, or until the run is to stop; returns the number of updates made in all.
+
+    Raises:
+      NotFiniteError: what no checkpoint may hold; `files` are as they were, but for records up to there.
+    """
+    training = work.experiment.training
     due, asked_to_stop = _CheckpointTimer(training), parallel.Agreement()
     window, step, stopping, exhausted = Window(), int(state.step), False, _out_of_patience(files, training)
-    with closing(files), closing(_batches(experiment, plan, train_split, step)) as batches:
+    with closing(_batches(work, step, files)) as batches:
         while step < training.num_steps and not stopping and not exhausted:
             batch, shards = next(batches)
-            state, metrics = train_step(state, shards, training.seed)
+            state, metrics = work.train_step(state, shards, training.seed)
             step += 1
             window.add(step, metrics, batch)
             stopping, last = asked_to_stop(observer.should_stop()), step == training.num_steps
             evaluating = last or step % training.evaluate_every_steps == 0
             saving = due(step) or last
             if saving or stopping or evaluating or step % training.log_every_steps == 0:
-                _append(files, observer, window.record(experiment, plan.steps_per_epoch))
+                epoch = (batch_of(step - 1, files.skips) + 1) / work.plan.steps_per_epoch
+                record = window.record(work.experiment, epoch)
+                files.append(record | observer.added(record))
                 window = Window()
             if evaluating:
-                _append(files, observer, {"kind": "dev", "step": step, **evaluate(state.params)})
+                files.append({"kind": "dev", "step": step, **work.evaluate(state.params)})
                 exhausted = _out_of_patience(files, training)
             if saving:
                 files.save(state)
             if evaluating or saving:
                 window.started = time.monotonic()
-        files.save(state, interrupted=stopping and not saving)
+    files.save(state, interrupted=stopping and not saving)
     if stopping:
         observer.say(f"stopped at step {step}, saved; the same command goes on from here")
     return step
@@ -97,23 +119,18 @@ def _require_one_run(experiment: config.Experiment, plan: BatchPlan, *splits: En
         raise TrainingError("the processes of this run have different settings or texts")
 
 
-def _batches(
-    experiment: config.Experiment, plan: BatchPlan, split: EncodedCorpus, first_step: int
-) -> Generator[tuple[Batch, Batch], None, None]:
+def _batches(work: _Work, first_step: int, files: RunFiles) -> Generator[tuple[Batch, Batch], None, None]:
     """This process's rows of each step's batch, and the same as the devices' shards, made in the background."""
+    plan, batching, skips = work.plan, work.experiment.batching, tuple(files.skips)
 
     def make(step: int) -> tuple[Batch, Batch]:
-        rows, *lengths = plan.batch_shape(step)
-        division = parallel.divide(rows, max(lengths), tokens_per_device=experiment.batching.tokens_per_device)
-        batch = plan.batch(split, step, division.share(parallel.process_index()))
+        number = batch_of(step, skips)
+        rows, *lengths = plan.batch_shape(number)
+        division = parallel.divide(rows, max(lengths), tokens_per_device=batching.tokens_per_device)
+        batch = plan.batch(work.train_split, number, division.share(parallel.process_index()))
         return batch, division.shards(batch)
 
-    return prefetched(make, range(first_step, experiment.training.num_steps), ahead=_BATCHES_AHEAD)
-
-
-def _append(files: RunFiles, observer: Observer, record: Record) -> None:
-    files.append(record)
-    observer.record(record)
+    return prefetched(make, range(first_step, work.experiment.training.num_steps), ahead=_BATCHES_AHEAD)
 
 
 def batch_plan(experiment: config.Experiment, split: EncodedCorpus) -> BatchPlan:

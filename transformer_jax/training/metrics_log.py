@@ -2,10 +2,13 @@
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
-from tensorboardX import SummaryWriter
+from tensorboardX.event_file_writer import EventsWriter
+from tensorboardX.proto.event_pb2 import Event, SessionLog
+from tensorboardX.summary import scalar
 
 Record = dict[str, Any]
 
@@ -23,20 +26,39 @@ class MetricsLog:
         temporary = self._path.with_suffix(".tmp")
         temporary.write_text("".join(json.dumps(record) + "\n" for record in self.records))
         os.replace(temporary, self._path)
-        self._tensorboard = SummaryWriter(str(workdir / "tensorboard"), purge_step=resumed_at + 1)
+        self._tensorboard = _Scalars(workdir / "tensorboard", purge_step=resumed_at + 1)
 
     def append(self, record: Record) -> None:
         """Writes `record` to both places at once."""
         self.records.append(record)
         with self._path.open("a") as file:
             file.write(json.dumps(record) + "\n")
-        for name, value in record.items():
-            if isinstance(value, (int, float)) and name != "step":
-                self._tensorboard.add_scalar(f"{record['kind']}/{name}", value, record["step"])
-        self._tensorboard.flush()
+        numbers = {name: value for name, value in record.items() if isinstance(value, (int, float)) and name != "step"}
+        self._tensorboard.add({f"{record['kind']}/{name}": value for name, value in numbers.items()}, record["step"])
 
     def close(self) -> None:
         self._tensorboard.close()
+
+
+class _Scalars:
+    """A file of TensorBoard's. tensorboardX's own writer leaves it to a thread, of whose errors nobody hears."""
+
+    def __init__(self, directory: Path, *, purge_step: int):
+        directory.mkdir(exist_ok=True)
+        self._file = EventsWriter(str(directory / "events"), f".{os.getpid()}.{time.monotonic_ns()}")
+        self._write(step=purge_step, session_log=SessionLog(status=SessionLog.START))
+        self._file.flush()
+
+    def add(self, values: Record, step: int) -> None:
+        for name, value in values.items():
+            self._write(step=step, summary=scalar(name, value))
+        self._file.flush()
+
+    def _write(self, **fields: Any) -> None:
+        self._file.write_event(Event(wall_time=time.time(), **fields))
+
+    def close(self) -> None:
+        self._file.close()
 
 
 def read_metrics(path: Path) -> list[Record]:

@@ -94,7 +94,7 @@ def make_train_step(
     smoothed = smoothed_target(training.label_smoothing_over, training.label_smoothing, model.vocab_size)
 
     def step(state: TrainState, batches: Batch, seed: Seed) -> tuple[TrainState, StepMetrics]:
-        key = jax.random.fold_in(jax.random.key(seed), state.step)
+        key = jax.random.fold_in(jax.random.key(seed, impl=training.random_bits), state.step)
         key = jax.random.fold_in(key, parallel.device_index())
         own = gradient_sums(model, state.params, batches, smoothed=smoothed, key=key)
         sums, gradients = parallel.all_reduce(own)

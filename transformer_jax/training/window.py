@@ -20,6 +20,14 @@ class TrainingError(UserError):
     """Training cannot go on: the message names the step."""
 
 
+class NotFiniteError(TrainingError):
+    """The update that made `step` has a loss, a gradient or a parameter that is not finite."""
+
+    def __init__(self, step: int, what: str):
+        super().__init__(f"step {step}: {what}")
+        self.step, self.what = step, what
+
+
 class Window:
     """The updates since the last record: their metrics, which are fetched together so that steps are not waited for.
 
@@ -41,18 +49,16 @@ class Window:
         self.pairs += int((batch.source[:, 0] != PAD_ID).sum())
         self.checksum = zlib.crc32(batch.target.tobytes(), zlib.crc32(batch.source.tobytes(), self.checksum))
 
-    def record(self, experiment: config.Experiment, steps_per_epoch: int) -> Record:
+    def record(self, experiment: config.Experiment, epoch: float) -> Record:
         """The window as one record, the same in all processes.
 
         Raises:
-          TrainingError: names the first step whose loss or gradient is not finite.
+          NotFiniteError: names the first step whose loss or gradient is not finite.
         """
         for step, metrics in self.steps:
             if not (math.isfinite(metrics.sums.loss) and math.isfinite(metrics.gradient_norm)):
-                raise TrainingError(
-                    f"step {step}: the loss is {float(metrics.sums.loss)}, the gradient norm "
-                    f"{float(metrics.gradient_norm)}; the last checkpoint is from before"
-                )
+                loss, norm = float(metrics.sums.loss), float(metrics.gradient_norm)
+                raise NotFiniteError(step, f"the loss is {loss}, the gradient norm {norm}")
         last_step, last = self.steps[-1]
         loss, negative_log_likelihood, tokens = total([metrics.sums for _, metrics in self.steps])
         own = np.array([self.positions, self.source_tokens, self.pairs, self.checksum])
@@ -61,7 +67,7 @@ class Window:
         return {
             "kind": "train",
             "step": last_step,
-            "epoch": last_step / steps_per_epoch,
+            "epoch": epoch,
             "loss": loss / tokens,
             "negative_log_likelihood": negative_log_likelihood / tokens,
             "learning_rate": float(learning_rate_schedule(experiment)(last_step - 1)),
