@@ -1,4 +1,4 @@
-"""Scores a run on one split: perplexity, BLEU with its signature, chrF, exact match -> results.json.
+"""Scores a run on one split: perplexity, BLEU with its signature, chrF, exact match -> results.json; trees by brackets.
 
 Also tells what the search did: translations cut off, references that score higher, lengths beside the references'.
 
@@ -12,6 +12,7 @@ from rich.console import Console
 
 from experiments import command
 from experiments.execution import Scored, score_in
+from experiments.scored_trees import bracketing_lines
 from experiments.workdir import read_experiment
 from transformer_jax.data.prepared import SPLITS
 from transformer_jax.evaluation import Evaluation
@@ -38,8 +39,10 @@ def _show(console: Console, scored: Scored, count: int) -> None:
         console.print(f"reference:   {corpus.targets[i]}\n")
     console.print(f"{len(corpus):,} sentences of {corpus.name}")
     console.print(f"weights: mean of the checkpoints of steps {', '.join(map(str, scored.steps))}")
+    for line in bracketing_lines(scored.bracketing) if scored.bracketing else []:
+        console.print(line)
     console.print(f"perplexity {evaluation.perplexity:.3f} per piece")
-    for score in (evaluation.bleu, evaluation.chrf):
+    for score in () if scored.bracketing else (evaluation.bleu, evaluation.chrf):  # of trees they mean nothing
         console.print(f"{score.name} {score.value:.2f} {score.detail} [{score.signature}]")
     if scored.rows:
         bleu = scored.rows["bleu"]
@@ -48,7 +51,7 @@ def _show(console: Console, scored: Scored, count: int) -> None:
     console.print(f"exact match {evaluation.exact_match:.1f} %")
     for line in _search_lines(evaluation):
         console.print(line)
-    for warning in evaluation.warnings:
+    for warning in [] if scored.bracketing else evaluation.warnings:
         console.print(f"WARNING: {warning}", style="bold red")
 
 

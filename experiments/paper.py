@@ -90,3 +90,32 @@ TABLE_2 = {
 }
 # Of the English-French big model; arXiv v5 and later print 41.8 in the abstract and in Table 2.
 BLEU_EN_FR_BIG_IN_THE_PROCEEDINGS = 41.0
+
+
+@dataclass(frozen=True)
+class Parser:
+    """A row of Table 4: F1 on section 23 of the Wall Street Journal."""
+
+    name: str
+    training: str
+    f1: float
+
+
+_WSJ_ONLY, _SEMI_SUPERVISED = "WSJ only, discriminative", "semi-supervised"
+# Names come twice: the paper's own model is in two rows.
+TABLE_4 = (
+    Parser("Vinyals & Kaiser et al. (2014)", _WSJ_ONLY, 88.3),
+    Parser("Petrov et al. (2006)", _WSJ_ONLY, 90.4),
+    Parser("Zhu et al. (2013)", _WSJ_ONLY, 90.4),
+    Parser("Dyer et al. (2016)", _WSJ_ONLY, 91.7),
+    Parser("Transformer (4 layers)", _WSJ_ONLY, 91.3),
+    Parser("Zhu et al. (2013)", _SEMI_SUPERVISED, 91.3),
+    Parser("Huang & Harper (2009)", _SEMI_SUPERVISED, 91.3),
+    Parser("McClosky et al. (2006)", _SEMI_SUPERVISED, 92.1),
+    Parser("Vinyals & Kaiser et al. (2014)", _SEMI_SUPERVISED, 92.1),
+    Parser("Transformer (4 layers)", _SEMI_SUPERVISED, 92.7),
+    Parser("Luong et al. (2015)", "multi-task", 93.0),
+    Parser("Dyer et al. (2016)", "generative", 93.3),
+)
+# The rows that the paper's own model has, by the names of their configs in gin_configs/table4.
+TABLE_4_OURS = {"wsj_only": TABLE_4[4], "semi_supervised": TABLE_4[9]}

@@ -14,6 +14,7 @@ from rich.table import Table
 from experiments import command, workdir
 from experiments.checks import require_runnable
 from experiments.gin_bindings import load_experiment
+from experiments.parser import keep_inventory
 from experiments.progress import prepare
 from transformer_jax.config import Experiment, corpus_parts
 from transformer_jax.data.batching import BatchPlan
@@ -25,15 +26,17 @@ def main() -> None:
     flags.add_argument("--workdir", type=Path, help="begin the run there: its config and vocabulary")
     args = flags.parse_args()
     experiment = load_experiment(args.gin_file, args.gin_param)
-    data = prepare(experiment.data, experiment.cleaning)
+    data = prepare(experiment.data, experiment.cleaning, experiment.trees)
     plan = require_runnable(experiment, data)
     if args.workdir:
         workdir.claim(args.workdir, experiment, accept_changes=False)
         workdir.keep_vocabulary(args.workdir, data.vocabulary)
+        keep_inventory(args.workdir, data.inventory)
     console = Console(soft_wrap=True, highlight=False, markup=False)
     console.print(_splits(data))
     for line in [
         *map(partial(_read_from, experiment), data.splits),
+        *_trees(data),
         *_cleaned(data),
         *_batches(experiment, data, plan),
     ]:
@@ -53,6 +56,17 @@ def _splits(data: PreparedData) -> Table:
 def _read_from(experiment: Experiment, split: str) -> str:
     first, *others = (" and ".join(part) for part in corpus_parts(getattr(experiment.data, split)))
     return f"from {first}{f' and {len(others)} more' if others else ''} ({split})"
+
+
+def _trees(data: PreparedData) -> list[str]:
+    """What became of the training trees."""
+    if (found := data.inventory) is None:
+        return []
+    changes = ", ".join(f"{count:,} {change}" for change, count in found.changes.items())
+    return [
+        f"training trees: {found.trees:,} read, {found.left_out:,} left out as nothing but traces",
+        *([f"  cleaned of {changes}"] if changes else []),
+    ]
 
 
 def _cleaned(data: PreparedData) -> list[str]:

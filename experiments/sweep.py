@@ -20,7 +20,7 @@ from experiments.study.leaderboard import require_not_all_failed, write_report
 from experiments.study.storage import IDENTITY, require_own
 from experiments.study.trials import Trials
 from experiments.workdir import WorkdirError
-from transformer_jax.config import Cleaning, Data
+from transformer_jax.config import Cleaning, Data, Trees
 
 
 def main() -> None:
@@ -41,7 +41,7 @@ def main() -> None:
     if not args.report_only:
         if trials.definition.sweep.trained is None:  # what is wrong with the data is wrong for all: said once, at once
             bindings = trials.definition.bindings
-            prepare(build(Data, bindings), build(Cleaning, bindings))
+            prepare(build(Data, bindings), build(Cleaning, bindings), build(Trees, bindings))
         launch(args, trials, command.observer())
     print(write_report(trials))
     require_not_all_failed(trials)

@@ -47,7 +47,8 @@ def main() -> None:
         return
     if not args.table_only:
         first = runs.runs[0].experiment
-        prepare(first.data, first.cleaning)  # what is wrong with the data is wrong for all runs: said once, at once
+        # What is wrong with the data is wrong for all runs: said once, at once.
+        prepare(first.data, first.cleaning, first.trees)
         if args.retry_failed:
             runs.forget_failures()
         launch.launch(args, runs, command.observer())

@@ -16,7 +16,9 @@ from transformer_jax.decoding.forced import Forced, ForcedDecoder
 from transformer_jax.decoding.generate import Generator, Hypothesis
 from transformer_jax.decoding.length_limits import length_limits
 from transformer_jax.decoding.pair_batches import Pair
+from transformer_jax.decoding.parser import words_of
 from transformer_jax.decoding.translator import Translation, Translator
+from transformer_jax.decoding.tree_symbols import TreeSymbols
 from transformer_jax.metrics.bleu import Score, corpus_bleu, corpus_chrf, exact_match, scoring_warnings
 from transformer_jax.metrics.length_ratio import LengthRatio, length_ratio, length_ratios
 from transformer_jax.model.transformer import Params, Transformer
@@ -57,11 +59,12 @@ def evaluate(
     corpus: Corpus,
     encoded: EncodedCorpus,
     on_progress: Callable[[int], None],
+    symbols: TreeSymbols | None = None,
 ) -> Evaluation:
     """Perplexity of the split's targets, then beam search from its sources, scored against its raw targets.
 
     One forced decoding of the targets gives both the perplexity and the scores that the search is held against.
-    `on_progress` is told how many sentences are translated.
+    `on_progress` is told how many sentences are translated. `symbols` are needed where these have to be trees.
 
     Raises:
       SequenceTooLongError: a pair is longer than the model accepts; before anything is translated.
@@ -69,8 +72,9 @@ def evaluate(
     model = Transformer(experiment.model, vocabulary.size)
     pairs = [Pair(encoded.source(i).tolist(), encoded.target(i).tolist()) for i in range(len(encoded))]
     forced = ForcedDecoder(model, params, experiment.decoding).score(pairs)
-    translator = Translator(Generator(model, params, experiment.decoding), vocabulary)
-    translations = translator.translate(corpus.sources, on_progress)
+    translator = Translator(Generator(model, params, experiment.decoding, symbols), vocabulary)
+    words = [len(words_of(source)) for source in corpus.sources]
+    translations = translator.translate(corpus.sources, on_progress, words=words)
     hypotheses = [translation.text for translation in translations]
     tokenizer = experiment.scoring.bleu_tokenizer
     bleu = corpus_bleu(hypotheses, corpus.targets, tokenizer=tokenizer)

@@ -3,13 +3,14 @@
 import dataclasses
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int
 
 from experiments.comparison.run import ComparedRun, ComparisonError
 from experiments.workdir import read_vocabulary
-from transformer_jax.config import Data
+from transformer_jax.config import Data, Trees
 from transformer_jax.data.corpus import Corpus
 from transformer_jax.data.prepared import prepare_split
 from transformer_jax.metrics.significance import bleu, sentence_statistics
@@ -61,7 +62,7 @@ def read_texts(run: ComparedRun) -> TextsOfSplit:
       CorpusError: it cannot be read.
       ComparisonError: it is not the text any more that the scores are of.
     """
-    corpus, encoded = prepare_split(_data_scored(run), read_vocabulary(run.workdir), run.split)
+    corpus, encoded = prepare_split(*_scored_from(run), read_vocabulary(run.workdir), run.split)
     if run.entry and corpus.fingerprint != run.entry["corpus_sha256"]:
         raise ComparisonError(
             f"{corpus.name} has changed since {run.label} ({run.workdir}) was scored: evaluate it again"
@@ -69,9 +70,13 @@ def read_texts(run: ComparedRun) -> TextsOfSplit:
     return TextsOfSplit(corpus, encoded.source_lengths - 1)
 
 
-def _data_scored(run: ComparedRun) -> Data:
+def _scored_from(run: ComparedRun) -> tuple[Data, Trees]:
     """The config's, or what `evaluate` was told instead."""
-    return Data(**{field.name: run.settings[f"Data.{field.name}"] for field in dataclasses.fields(Data)})
+    return Data(**_settings(run, Data)), Trees(**_settings(run, Trees))
+
+
+def _settings(run: ComparedRun, cls: Any) -> dict[str, Any]:
+    return {field.name: run.settings[f"{cls.__name__}.{field.name}"] for field in dataclasses.fields(cls)}
 
 
 def scored_text(run: ComparedRun, texts: TextsOfSplit) -> ScoredText:

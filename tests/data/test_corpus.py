@@ -10,6 +10,7 @@ import types
 from pathlib import Path
 
 import pytest
+from readings import reading
 
 from transformer_jax.data import corpus as corpus_module
 from transformer_jax.data.corpus import Corpus, CorpusError, read_corpus, read_pairs, source_identity
@@ -18,20 +19,12 @@ TABLES = (("a.tsv",), ("b.en", "b.de"), ("c.tsv.gz",))
 PAIRS = [("one", "eins"), ("two", "zwei"), ("three", "drei"), ("four", "vier"), ("five", "fünf"), ("six", "sechs")]
 
 
-def arguments(directory="", source_language="en", target_language="de"):
-    return {
-        "directory": str(directory),
-        "source_language": source_language,
-        "target_language": target_language,
-    }
-
-
 def read(source, *args, **kwargs):
-    return read_corpus(source, **arguments(*args, **kwargs))
+    return read_corpus(source, reading(*args, **kwargs))
 
 
 def identity(source, *args, **kwargs):
-    return source_identity(source, **arguments(*args, **kwargs))
+    return source_identity(source, reading(*args, **kwargs))
 
 
 def write(path, content):
@@ -49,7 +42,7 @@ def three_parts(tmp_path):
 
 @pytest.mark.parametrize("start", range(8))
 def test_parts_follow_one_another_from_any_pair_on(three_parts, start):
-    assert list(read_pairs(TABLES, start=start, **arguments(three_parts))) == PAIRS[start:]
+    assert list(read_pairs(TABLES, reading(three_parts), start=start)) == PAIRS[start:]
 
 
 def test_a_corpus_is_what_is_streamed(three_parts):
@@ -60,7 +53,7 @@ def test_a_corpus_is_what_is_streamed(three_parts):
 
 
 def test_pairs_come_before_a_later_part_is_opened(three_parts):
-    pairs = read_pairs((("a.tsv",), ("absent.tsv",)), **arguments(three_parts))
+    pairs = read_pairs((("a.tsv",), ("absent.tsv",)), reading(three_parts))
     assert [next(pairs), next(pairs)] == PAIRS[:2]
     with pytest.raises(CorpusError, match=r"absent\.tsv: No such file"):
         next(pairs)
@@ -102,7 +95,7 @@ def test_sides_of_a_corpus_are_as_long_as_each_other():
 @pytest.mark.parametrize("share", ["", "[0%:1%]"])
 def test_an_empty_corpus_is_an_error(tmp_path, share):
     write(tmp_path / "t.tsv", "Hi.\tHallo!\n" if share else "")
-    assert list(read_pairs(f"t.tsv{share}", **arguments(tmp_path))) == []
+    assert list(read_pairs(f"t.tsv{share}", reading(tmp_path))) == []
     with pytest.raises(CorpusError) as caught:
         read(f"t.tsv{share}", tmp_path)
     assert str(caught.value) == f"{tmp_path}/t.tsv{share}: holds no sentence pairs"

@@ -5,6 +5,7 @@ import re
 import zipfile
 
 import pytest
+from readings import reading
 
 from transformer_jax.data.corpus import CorpusError, read_corpus
 
@@ -64,7 +65,7 @@ def pack(folder, name, data, packing):
 
 
 def read(source, folder):
-    return read_corpus(source, directory=str(folder), source_language="en", target_language="de")
+    return read_corpus(source, reading(folder))
 
 
 @pytest.mark.parametrize("kind", KINDS)

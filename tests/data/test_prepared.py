@@ -1,6 +1,7 @@
 """All splits as ids of one vocabulary; scoring needs no training text."""
 
 import pytest
+from readings import TREES
 
 from transformer_jax.config import Cleaning, Data
 from transformer_jax.data import prepared as prepared_module
@@ -31,13 +32,14 @@ def data(tmp_path):
         vocabulary="bpe",
         vocab_size=19,
         vocab_sample=None,
+        merge_across_scripts=False,
         max_train_length=50,
         cache_directory=str(tmp_path / "cache"),
     )
 
 
 def test_all_splits_are_ids_of_one_vocabulary_and_training_alone_is_cleaned(data):
-    prepared = prepare_data(data, CLEANING)
+    prepared = prepare_data(data, CLEANING, TREES)
     assert prepared.vocabulary.size == 19
     assert prepared.corpora["dev"].targets == ["das haus sieht", "same"]
     assert {split: len(encoded) for split, encoded in prepared.splits.items()} == {"train": 2, "dev": 2, "test": 2}
@@ -48,30 +50,30 @@ def test_all_splits_are_ids_of_one_vocabulary_and_training_alone_is_cleaned(data
 
 
 def test_the_vocabulary_is_of_the_cleaned_training_texts_two_sides(data):
-    prepared = prepare_data(data, CLEANING)
+    prepared = prepare_data(data, CLEANING, TREES)
     expected = learn_vocabulary(["the house", "the dog", "das haus", "der hund"], 19)
     assert prepared.vocabulary.fingerprint == expected.fingerprint
     assert "⁇" in prepared.vocabulary.decode(prepared.splits["test"].source(1))
 
 
 def test_one_split_needs_no_training_text(data, tmp_path):
-    vocabulary = prepare_data(data, CLEANING).vocabulary
+    vocabulary = prepare_data(data, CLEANING, TREES).vocabulary
     (tmp_path / "train.tsv").unlink()
-    corpus, encoded = prepare_split(data, vocabulary, "test")
+    corpus, encoded = prepare_split(data, TREES, vocabulary, "test")
     assert corpus.sources == ["the dog sees", "Q"]
     assert encoded.source(0).tolist() == [*vocabulary.encode("the dog sees"), EOS_ID]
     with pytest.raises(ValueError, match="split 'valid': must be one of train, dev, test"):
-        prepare_split(data, vocabulary, "valid")
+        prepare_split(data, TREES, vocabulary, "valid")
 
 
 def test_a_missing_split_is_found_before_the_training_text_is_prepared(data, tmp_path, monkeypatch):
     monkeypatch.setattr(prepared_module, "prepare_training_data", None)
     (tmp_path / "test.tsv").unlink()
     with pytest.raises(CorpusError, match=r"test\.tsv: No such file"):
-        prepare_data(data, CLEANING)
+        prepare_data(data, CLEANING, TREES)
 
 
 def test_too_large_a_vocabulary_says_the_limit(data):
     changed = Data(**{**vars(data), "vocab_size": 1000})
     with pytest.raises(VocabularyError, match=r"vocab_size = 1000: the training text supports at most \d+ pieces"):
-        prepare_data(changed, CLEANING)
+        prepare_data(changed, CLEANING, TREES)

@@ -189,3 +189,13 @@ def test_multi30k_round_trips(shared, kind):
     vocabulary = learn_vocabulary(sentences, 997, kind)
     for sentence in sentences:
         assert vocabulary.decode(vocabulary.encode(sentence)) == vocabulary.normalize(sentence)
+
+
+@pytest.mark.parametrize(("kind", "size"), [("bpe", 24), ("unigram", 20)])
+def test_a_piece_is_of_one_script_unless_scripts_may_be_merged(kind, size):
+    text = ["NP /NP VP /VP (a) x-y"] * 5 + ["NP dog /NP"] * 20
+    apart, merged = (learn_vocabulary(text, size, kind, merge_across_scripts=merge) for merge in (False, True))
+    assert apart.tokens(apart.encode("NP /NP"))[-2:] == ["▁/", "NP"]
+    assert merged.tokens(merged.encode("NP /NP"))[-1] == "▁/NP"
+    for vocabulary in (apart, merged):
+        assert vocabulary.decode(vocabulary.encode("VP (a) /NP")) == "VP (a) /NP"

@@ -1,5 +1,6 @@
 """TensorFlow Datasets, through the real builders and without TensorFlow: the paper's data sets by the paper's path."""
 
+import dataclasses
 import gzip
 import hashlib
 import itertools
@@ -8,6 +9,7 @@ import sys
 import types
 
 import pytest
+from readings import reading
 
 from transformer_jax.data.corpus import CorpusError, read_corpus, read_pairs, source_identity
 
@@ -25,8 +27,8 @@ TRAIN_PAIRS = {"de": 5 + 6 + 7, "fr": 5 + 6 + 7 + 8 + 9}  # of `write_wmt14`: 5 
 ODD = "\x85, \u2028, \xa0, \ufeff, \r, \0, 🤖, שלום"
 
 
-def arguments(language="de", source="en"):
-    return {"directory": "", "source_language": source, "target_language": language if source == "en" else "en"}
+def between(language="de", source="en"):
+    return reading(source_language=source, target_language=language if source == "en" else "en")
 
 
 def write(path, lines):
@@ -59,15 +61,15 @@ def prepared(request, tmp_path_factory):
         patch.setattr(tfds.core.constants, "DATA_DIR", str(folder / "tfds"))
         unpacked = lambda _, urls: tree.map_structure(lambda _: str(folder / "unpacked"), urls)  # noqa: E731
         patch.setattr(tfds.download.DownloadManager, "download_and_extract", unpacked)
-        next(read_pairs(f"{source}train", **arguments(request.param)))
+        next(read_pairs(f"{source}train", between(request.param)))
         patch.setattr(tfds.download.DownloadManager, "download_and_extract", None)  # what is prepared needs no more
         yield types.SimpleNamespace(source=source, language=request.param, files=files, folder=folder / "tfds")
 
 
 def test_what_is_on_disk_is_what_the_files_hold(prepared):
     """TFDS shuffles what it writes; the pairs are the same."""
-    expected = list(read_pairs(prepared.files, **arguments(prepared.language)))
-    found = list(read_pairs(f"{prepared.source}train", **arguments(prepared.language)))
+    expected = list(read_pairs(prepared.files, between(prepared.language)))
+    found = list(read_pairs(f"{prepared.source}train", between(prepared.language)))
     assert len(found) == len(expected) == TRAIN_PAIRS[prepared.language]
     assert sorted(found) == sorted(expected)
     assert all(ODD in source and ODD in target for source, target in found)
@@ -78,41 +80,41 @@ def test_what_is_on_disk_is_what_the_files_hold(prepared):
 def test_wmt14_has_the_paper_s_dev_and_test_sets(prepared):
     """Section 6: newstest2013 and newstest2014. Configs name splits; which sets these are is the data set's to say."""
     for split, sentences in (("validation", ["0", "1", "2"]), ("test", ["of 2014"])):
-        found = list(read_pairs(f"{prepared.source}{split}", **arguments(prepared.language)))
+        found = list(read_pairs(f"{prepared.source}{split}", between(prepared.language)))
         assert sorted(found) == [(f"en {sentence}", f"{prepared.language} {sentence}") for sentence in sentences]
 
 
 def test_reading_starts_anywhere_also_in_the_part_after(prepared):
     parts = ((f"{prepared.source}train[:5]",), prepared.files[0], (f"{prepared.source}train[5:]",))
-    pairs = list(read_pairs(parts, **arguments(prepared.language)))
-    train = list(read_pairs(f"{prepared.source}train", **arguments(prepared.language)))
-    assert pairs == train[:5] + list(read_pairs(prepared.files[0], **arguments(prepared.language))) + train[5:]
+    pairs = list(read_pairs(parts, between(prepared.language)))
+    train = list(read_pairs(f"{prepared.source}train", between(prepared.language)))
+    assert pairs == train[:5] + list(read_pairs(prepared.files[0], between(prepared.language))) + train[5:]
     for start in range(0, len(pairs) + 2, 3):
-        assert list(read_pairs(parts, start=start, **arguments(prepared.language))) == pairs[start:]
+        assert list(read_pairs(parts, between(prepared.language), start=start)) == pairs[start:]
 
 
 def test_direction_follows_the_languages(prepared):
     source, language = f"{prepared.source}train", prepared.language
-    forward = list(read_pairs(source, **arguments(language)))
-    assert list(read_pairs(source, **arguments(language, source=language))) == [pair[::-1] for pair in forward]
+    forward = list(read_pairs(source, between(language)))
+    assert list(read_pairs(source, between(language, source=language))) == [pair[::-1] for pair in forward]
     assert all(pair[0].startswith("en ") and pair[1].startswith(language) for pair in forward)
 
 
 def test_a_version_may_be_named(prepared):
     sources = [f"{prepared.source}train", f"{prepared.source}1.0.0:train"]
-    found, versioned = (list(read_pairs(source, **arguments(prepared.language))) for source in sources)
+    found, versioned = (list(read_pairs(source, between(prepared.language))) for source in sources)
     assert found == versioned
 
 
 @pytest.mark.parametrize(("split", "known"), [("9.9.9:train", "1.0.0"), ("trian", "'train', 'validation', 'test'")])
 def test_an_unknown_version_or_split_names_the_known_ones(prepared, split, known):
     with pytest.raises(CorpusError, match=rf"-en:{split}: TensorFlow Datasets cannot .*{known}"):
-        read_corpus(prepared.source + split, **arguments(prepared.language))
+        read_corpus(prepared.source + split, between(prepared.language))
 
 
 def test_identity_names_version_and_number_of_examples(prepared):
     for split, number in (("train", TRAIN_PAIRS[prepared.language]), ("train[:4]", 4), ("validation", 3)):
-        found = source_identity(prepared.source + split, **arguments(prepared.language))
+        found = source_identity(prepared.source + split, between(prepared.language))
         assert json.loads(json.dumps(found)) == found
         name, _, examples = found[-1][1:]
         assert (name, examples) == (f"wmt14_translate/{prepared.language}-en/1.0.0", number)
@@ -123,7 +125,7 @@ def test_languages_must_be_in_the_data_set(prepared):
     for side in ("source_language", "target_language"):
         for of in (read_corpus, source_identity):
             with pytest.raises(CorpusError, match=f"-en:train: has no language 'cs', only {known}$"):
-                of(f"{prepared.source}train", **{**arguments(prepared.language), side: "cs"})
+                of(f"{prepared.source}train", dataclasses.replace(between(prepared.language), **{side: "cs"}))
 
 
 def prepare_own_pairs(folder, pairs):
@@ -153,8 +155,8 @@ def test_a_data_set_may_be_on_disk_only(tmp_path, monkeypatch):
         pairs = [(f"en {number}\nand {ODD}", f"de {number}{end}") for number in range(7)]
         prepare_own_pairs(tmp_path / end, pairs)
         monkeypatch.setattr(tfds.core.constants, "DATA_DIR", str(tmp_path / end))
-        assert list(read_pairs("tfds:own_pairs:train", **arguments())) == pairs
-        identities.append(source_identity("tfds:own_pairs:train", **arguments())[-1])
+        assert list(read_pairs("tfds:own_pairs:train", between())) == pairs
+        identities.append(source_identity("tfds:own_pairs:train", between())[-1])
     assert {identity[1] for identity in identities} == {"own_pairs/2.0.0"}
     assert identities[0] != identities[1]
 
@@ -167,7 +169,7 @@ def test_a_flipped_bit_is_found_and_named(tmp_path, monkeypatch):
     data[20_000] ^= 1
     file.write_bytes(data)
     with pytest.raises(CorpusError, match=rf"own_pairs:train, examples 0 to 199, in {file.parent}: Corrupted"):
-        list(read_pairs("tfds:own_pairs:train", **arguments()))
+        list(read_pairs("tfds:own_pairs:train", between()))
 
 
 class FakeExamples(list):
@@ -184,7 +186,7 @@ class FakeExamples(list):
 def test_what_comes_before_the_start_is_not_fetched(monkeypatch, start):
     examples = FakeExamples({"en": str(number), "de": "x"} for number in range(7501))
     monkeypatch.setattr(tfds, "data_source", lambda _, **__: examples)
-    found = list(read_pairs("tfds:own_pairs:train", start=start, **arguments()))
+    found = list(read_pairs("tfds:own_pairs:train", between(), start=start))
     assert found == [(str(number), "x") for number in range(start, 7501)]
     asked = getattr(examples, "asked", [])
     assert list(itertools.chain(*asked)) == list(range(start, 7501))
@@ -194,7 +196,7 @@ def test_what_comes_before_the_start_is_not_fetched(monkeypatch, start):
 def test_what_is_not_utf8_is_named(monkeypatch):
     examples = FakeExamples([{"en": "ü".encode(), "de": "ä"}, {"en": b"\xff", "de": "b"}])
     monkeypatch.setattr(tfds, "data_source", lambda name, split: {("a/b", "c[:2]"): examples}[name, split])
-    pairs = read_pairs("tfds:a/b:c[:2]", **arguments())
+    pairs = read_pairs("tfds:a/b:c[:2]", between())
     assert next(pairs) == ("ü", "ä")
     with pytest.raises(CorpusError, match=r"tfds:a/b:c\[:2\], example 1: not UTF-8 \(invalid start byte\)"):
         next(pairs)
@@ -212,12 +214,12 @@ def mock_data(monkeypatch):
 @pytest.mark.usefixtures("mock_data")
 def test_mocked_data_goes_through_the_real_builder(language):
     source = f"tfds:wmt14_translate/{language}-en:train"
-    pairs = list(read_pairs(source, **arguments(language)))
+    pairs = list(read_pairs(source, between(language)))
     assert len(pairs) == 2003
-    assert list(read_pairs(source, start=1990, **arguments(language))) == pairs[1990:]
-    assert list(read_pairs(source, **arguments(language, source=language))) == [pair[::-1] for pair in pairs]
+    assert list(read_pairs(source, between(language), start=1990)) == pairs[1990:]
+    assert list(read_pairs(source, between(language, source=language))) == [pair[::-1] for pair in pairs]
     assert pairs[0][0] != pairs[0][1]
-    assert source_identity(source, **arguments(language))[-1][-1] == 2003
+    assert source_identity(source, between(language))[-1][-1] == 2003
 
 
 def test_a_failed_download_is_one_line_with_the_manual_route(tmp_path, monkeypatch):
@@ -228,7 +230,7 @@ def test_a_failed_download_is_one_line_with_the_manual_route(tmp_path, monkeypat
     monkeypatch.setattr(tfds.download.DownloadManager, "download_and_extract", fail)
     for of in (read_corpus, source_identity):
         with pytest.raises(CorpusError) as caught:
-            of("tfds:wmt14_translate/de-en:train", **arguments())
+            of("tfds:wmt14_translate/de-en:train", between())
         assert str(caught.value) == (
             f"tfds:wmt14_translate/de-en:train: TensorFlow Datasets cannot provide it in {tmp_path}: HTTP 503; or "
             "download the text yourself, e.g. from https://www.statmt.org/wmt14/translation-task.html, and name the "
@@ -240,11 +242,11 @@ def test_a_failed_download_is_one_line_with_the_manual_route(tmp_path, monkeypat
 def test_an_unknown_data_set_is_an_error(name, tmp_path, monkeypatch):
     monkeypatch.setattr(tfds.core.constants, "DATA_DIR", str(tmp_path))
     with pytest.raises(CorpusError, match=rf"{name}:train: TensorFlow Datasets cannot .* not found"):
-        read_corpus(f"tfds:{name}:train", **arguments())
+        read_corpus(f"tfds:{name}:train", between())
 
 
 @pytest.mark.parametrize("source", ["tfds:wmt14_translate/de-en", "tfds::train", "tfds:", "tfds:a:"])
 def test_a_source_needs_builder_and_split(source):
     for of in (read_corpus, source_identity):
         with pytest.raises(CorpusError, match='must be "tfds:builder/config:split"'):
-            of(source, **arguments())
+            of(source, between())

@@ -213,10 +213,13 @@ def test_identities_differ_where_the_vocabulary_might(folder, tmp_path):
     identities = [vocabulary_identity(kind, str(folder)) for kind in kinds]
     for identity in identities:
         assert json.loads(json.dumps(identity)) == identity
-    assert len({json.dumps(identity) for identity in identities}) == len(kinds)
+    identities += [vocabulary_identity(kind, "", merge_across_scripts=True) for kind in ("bpe", "unigram")]
+    assert len({json.dumps(identity) for identity in identities}) == len(kinds) + 2
     assert vocabulary_identity("subword-nmt:./codes", str(folder)) == vocabulary_identity(
         "subword-nmt:codes", str(folder)
     )
+    merged = vocabulary_identity("subword-nmt:codes", str(folder), merge_across_scripts=True)
+    assert merged == vocabulary_identity("subword-nmt:codes", str(folder)), "its pieces are what they are"
     path = tmp_path / "codes"
     seen = set()
     for text, time in (("a", 1), ("ab", 1), ("ab", 2)):

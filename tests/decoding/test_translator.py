@@ -21,7 +21,8 @@ class Mirror(Generator):
     def __init__(self):
         self.sources, self.prefixes = [], []
 
-    def generate(self, sources, on_progress=lambda _: None, *, prefixes=None, first=0):
+    def generate(self, sources, on_progress=lambda _: None, *, prefixes=None, first=0, words=None):
+        assert words is None
         self.first = first
         self.sources += sources
         self.prefixes += prefixes

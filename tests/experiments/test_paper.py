@@ -46,6 +46,16 @@ def test_table_2_is_the_paper_s_cell_by_cell(tables):
     assert paper.TABLE_2["Transformer (big)"].bleu_en_fr == english_french_big["arxiv_v5_and_later_table_and_abstract"]
 
 
+def test_table_4_is_the_paper_s_cell_by_cell(tables):
+    """Rows in the paper's order; the two that are its own model's."""
+    entries = tables["table4"]["rows"]
+    assert [(row.name, row.training, row.f1) for row in paper.TABLE_4] == [
+        (entry["parser"], entry["training"], entry["wsj23_f1"]) for entry in entries
+    ]
+    ours = [row for row, entry in zip(paper.TABLE_4, entries, strict=True) if entry.get("this_paper")]
+    assert list(paper.TABLE_4_OURS.values()) == ours
+
+
 @pytest.mark.parametrize(("name", "cells", "perplexity", "bleu", "params"), [
     ("A_h_4", {"h": 4, "d_k": 128, "d_v": 128}, 5.00, 25.5, None),
     ("A_h_16", {"h": 16, "d_k": 32, "d_v": 32}, 4.91, 25.8, None),

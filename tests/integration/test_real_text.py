@@ -7,8 +7,7 @@ import pytest
 from experiments.checks import require_runnable
 from experiments.gin_bindings import load_experiment
 from experiments.scored_rows import read_rows
-from transformer_jax.data.corpus import read_pairs
-from transformer_jax.data.preparation.passes import languages_and_place
+from transformer_jax.data.corpus import Reading, read_pairs
 from transformer_jax.data.prepared import prepare_data
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,7 +25,7 @@ def experiment(name, directory, tmp_path):
 
 def test_news_passes_from_raw_text_to_batches_and_every_pair_is_accounted_for(tmp_path):
     news = experiment("table2/en_de_small_news.gin", DATA, tmp_path)
-    data = prepare_data(news.data, news.cleaning)
+    data = prepare_data(news.data, news.cleaning, news.trees)
     plan = require_runnable(news, data)
     assert data.report.read == 27_656 + 10_000
     assert data.report.kept == len(data.splits["train"]) == plan.num_pairs + plan.num_too_long + plan.num_empty
@@ -37,10 +36,9 @@ def test_news_passes_from_raw_text_to_batches_and_every_pair_is_accounted_for(tm
 
 def test_no_english_sentence_of_tatoeba_is_in_two_splits(tmp_path):
     (tmp_path / "deu-eng.zip").symlink_to(DATA / "tatoeba" / "deu-eng.2018-05-13.zip")
-    data = experiment("tatoeba/en_de.gin", tmp_path, tmp_path).data
-    pairs = {
-        split: list(read_pairs(getattr(data, split), **languages_and_place(data))) for split in ("train", "dev", "test")
-    }
+    tatoeba = experiment("tatoeba/en_de.gin", tmp_path, tmp_path)
+    reading = Reading.of(tatoeba.data, tatoeba.trees)
+    pairs = {split: list(read_pairs(getattr(tatoeba.data, split), reading)) for split in ("train", "dev", "test")}
     assert sum(map(len, pairs.values())) == 169_813
     sides = [{english for english, _ in split} for split in pairs.values()]
     assert sum(map(len, sides)) == len(set().union(*sides)) == 135_534
@@ -49,6 +47,6 @@ def test_no_english_sentence_of_tatoeba_is_in_two_splits(tmp_path):
 
 def test_multi30k_has_the_published_vocabulary(tmp_path):
     published = experiment("multi30k/tiny.gin", DATA / "multi30k" / "tok", tmp_path)
-    data = prepare_data(published.data, published.cleaning)
+    data = prepare_data(published.data, published.cleaning, published.trees)
     assert data.vocabulary.size == 9708 + 4
     assert data.vocabulary.decode(data.splits["dev"].target(0)) == data.corpora["dev"].targets[0]

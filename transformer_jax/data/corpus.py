@@ -1,4 +1,4 @@
-"""Sentence pairs as text, from files, TensorFlow Datasets or the built-in corpus: as a stream, or all in memory."""
+"""Sentence pairs as text, from files, TensorFlow Datasets, the built-in corpus or treebanks: a stream, or in memory."""
 
 import functools
 import hashlib
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from transformer_jax.config import CorpusSource, corpus_parts
+from transformer_jax.config import CorpusSource, Data, Trees, corpus_parts
 from transformer_jax.data.text_files import (
     CorpusError,
     file_identity,
@@ -19,11 +19,26 @@ from transformer_jax.data.text_files import (
     table_pairs,
 )
 from transformer_jax.data.tfds_pairs import open_tfds, tfds_identity, tfds_pairs
+from transformer_jax.data.tree_pairs import PREFIX, tree_pairs, trees_identity
 
-__all__ = ["Corpus", "CorpusError", "read_corpus", "read_pairs", "source_identity"]
+__all__ = ["Corpus", "CorpusError", "Reading", "read_corpus", "read_pairs", "source_identity"]
 
 Pairs = Iterator[tuple[str, str]]
-_NOT_FILES = ("tfds:", "builtin:")
+_NOT_FILES = ("tfds:", "builtin:", "trees:builtin:")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What it takes, beside its name, to read a corpus."""
+
+    directory: str  # where relative paths start; "" is the current directory
+    source_language: str  # with the target's, the direction in TFDS and the built-in corpus, as in "en", "de"
+    target_language: str
+    trees: Trees  # how trees become pairs
+
+    @classmethod
+    def of(cls, data: Data, trees: Trees) -> "Reading":
+        return cls(data.directory, data.source_language, data.target_language, trees)
 
 
 @dataclass(frozen=True)
@@ -54,64 +69,60 @@ class Corpus:
         return digest.hexdigest()
 
 
-def read_corpus(source: CorpusSource, *, directory: str, source_language: str, target_language: str) -> Corpus:
+def read_corpus(source: CorpusSource, reading: Reading) -> Corpus:
     """All pairs of `source`, in memory. Arguments and errors are those of `read_pairs`; no pairs are an error too."""
-    pairs = list(
-        read_pairs(source, directory=directory, source_language=source_language, target_language=target_language)
-    )
-    name = " + ".join(_name(part, directory) for part in _parts(source))
+    pairs = list(read_pairs(source, reading))
+    name = " + ".join(_name(part, reading.directory) for part in _parts(source))
     return Corpus(name, [pair[0] for pair in pairs], [pair[1] for pair in pairs])
 
 
-def read_pairs(
-    source: CorpusSource, *, directory: str, source_language: str, target_language: str, start: int = 0
-) -> Pairs:
+def read_pairs(source: CorpusSource, reading: Reading, *, start: int = 0) -> Pairs:
     """The pairs of all parts of `source`, one part after another, read as they are asked for.
 
     Args:
         source: one part or several. A part is two paths (source, target), one line a sentence; one .tsv or .txt path,
             source TAB target, further columns ignored, with columns and a share if wanted (see `parse_table`);
-            "tfds:builder/config:split"; or "builtin:split". Files that end in .gz are compressed, and
-            "archive.zip/member" is a file inside an archive.
-        directory: where relative paths start; "" is the current directory.
-        source_language: with `target_language`, the direction in TFDS and the built-in corpus, as in "en", "de".
+            "tfds:builder/config:split"; "builtin:split"; or "trees:PATH", a file or folder of bracket files (see
+            `tree_pairs`). Files that end in .gz are compressed, and "archive.zip/member" is a file inside an archive.
         start: the number of the first pair wanted, from 0. TFDS goes there at once; other parts are read up to it.
 
     Raises:
         CorpusError: a file is missing, damaged or not UTF-8; the sides differ in length; a data set or language is
             unknown. What is wrong late in a file is found when the reading gets there.
+        TreeError: what stands in a bracket file is no tree.
     """
-    languages = {"source_language": source_language, "target_language": target_language}
+    languages = {"source_language": reading.source_language, "target_language": reading.target_language}
     for part in _parts(source):
         if part[0].startswith("tfds:"):
             examples = open_tfds(part[0], **languages)
             yield from tfds_pairs(part[0], examples, start=start, **languages)
             start = max(0, start - len(examples))
             continue
-        for pair in _file_pairs(part, directory, source_language, target_language):
+        for pair in _other_pairs(part, reading):
             if start:
                 start -= 1
             else:
                 yield pair
 
 
-def source_identity(source: CorpusSource, *, directory: str, source_language: str, target_language: str) -> list[Any]:
+def source_identity(source: CorpusSource, reading: Reading) -> list[Any]:
     """What stays the same as long as the pairs do, in JSON's types, found without reading the text.
 
     Of a file: its path, size and time of change. Of a TFDS data set, which this downloads if need be: its version, size
-    and number of examples. Of the built-in corpus: the programs that make it.
+    and number of examples. Of the built-in corpus: the programs that make it. Of trees: each file, and the settings.
 
     Raises:
         CorpusError: a file is missing, a data set cannot be provided, or a part is none of the kinds.
     """
-    identities = [_identity(part, directory, source_language, target_language) for part in _parts(source)]
-    return [source_language, target_language, *identities]
+    identities = [_identity(part, reading) for part in _parts(source)]
+    return [reading.source_language, reading.target_language, *identities]
 
 
 def _parts(source: CorpusSource) -> tuple[tuple[str, ...], ...]:
     parts = corpus_parts(source)
     for part in parts:
-        whole = [path for path in part if path.startswith(_NOT_FILES) or path.endswith((".tsv", ".tsv.gz", "]"))]
+        kinds, ends = (*_NOT_FILES, PREFIX), (".tsv", ".tsv.gz", "]")
+        whole = [path for path in part if path.startswith(kinds) or path.endswith(ends)]
         if len(part) == 2 and whole:
             raise CorpusError(
                 f"corpus {part}: two strings are one file a language, but {whole[0]!r} holds both; "
@@ -120,12 +131,14 @@ def _parts(source: CorpusSource) -> tuple[tuple[str, ...], ...]:
     return parts
 
 
-def _identity(part: tuple[str, ...], directory: str, source_language: str, target_language: str) -> list[Any]:
+def _identity(part: tuple[str, ...], reading: Reading) -> list[Any]:
     if part[0].startswith("tfds:"):
-        return [part[0], *tfds_identity(open_tfds(part[0], source_language, target_language))]
+        return [part[0], *tfds_identity(open_tfds(part[0], reading.source_language, reading.target_language))]
     if part[0].startswith("builtin:"):
         return [_builtin_split(part[0]), *_builtin_identity()]
-    return [*part, *(file_identity(path) for path in _paths(part, directory))]
+    if part[0].startswith(PREFIX):
+        return trees_identity(part[0], reading.directory, reading.trees)
+    return [*part, *(file_identity(path) for path in _paths(part, reading.directory))]
 
 
 def _builtin_identity() -> list[str]:
@@ -134,12 +147,14 @@ def _builtin_identity() -> list[str]:
     return [*(hashlib.sha256(file.read_bytes()).hexdigest() for file in files), *versions]
 
 
-def _file_pairs(part: tuple[str, ...], directory: str, source_language: str, target_language: str) -> Pairs:
+def _other_pairs(part: tuple[str, ...], reading: Reading) -> Pairs:
     if part[0].startswith("builtin:"):
-        return _builtin_pairs(part[0], source_language, target_language)
+        return _builtin_pairs(part[0], reading.source_language, reading.target_language)
+    if part[0].startswith(PREFIX):
+        return tree_pairs(part[0], reading.directory, reading.trees)
     if len(part) == 2:
-        return parallel_pairs(*_paths(part, directory))
-    return table_pairs(parse_table(part[0], directory))
+        return parallel_pairs(*_paths(part, reading.directory))
+    return table_pairs(parse_table(part[0], reading.directory))
 
 
 def _paths(part: tuple[str, ...], directory: str) -> list[Path]:
@@ -152,7 +167,7 @@ def _paths(part: tuple[str, ...], directory: str) -> list[Path]:
 def _name(part: tuple[str, ...], directory: str) -> str:
     if part[0].startswith(_NOT_FILES):
         return part[0]
-    return " and ".join(str(resolve(directory, path)) for path in part)
+    return " and ".join(str(resolve(directory, path.removeprefix(PREFIX))) for path in part)
 
 
 def _builtin_pairs(source: str, source_language: str, target_language: str) -> Pairs:

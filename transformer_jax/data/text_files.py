@@ -26,7 +26,8 @@ _BUFFER_BYTES = 1 << 18
 _TABLE = re.compile(r"(?P<path>.+\.(?:tsv|txt)(?:\.gz)?)(?P<options>\[.*)?", re.DOTALL)
 _OPTIONS = re.compile(r"(?:\[([1-9]\d?),([1-9]\d?)\])?(?:\[(\d{1,3})%:(\d{1,3})%\])?", re.ASCII)
 _KINDS = (
-    f'must be two paths, one path ending in {", ".join(TABLE_SUFFIXES)}, "tfds:builder/config:split" or "builtin:split"'
+    f'must be two paths, one path ending in {", ".join(TABLE_SUFFIXES)}, "tfds:builder/config:split", "builtin:split" '
+    'or "trees:PATH"'
 )
 _OPTIONS_RULE = (
     "a table's path may end in columns as in [2,1] (source, target; from 1) and in a share as in [0%:96%] "

@@ -33,7 +33,9 @@ _READ_AS_IS: dict[str, type[Vocabulary]] = {
 }
 
 
-def make_vocabulary(kind: str, vocab_size: int, directory: str, sentences: Iterable[str]) -> Vocabulary:
+def make_vocabulary(
+    kind: str, vocab_size: int, directory: str, sentences: Iterable[str], *, merge_across_scripts: bool = False
+) -> Vocabulary:
     """The vocabulary that `Data.vocabulary` names.
 
     Args:
@@ -43,12 +45,14 @@ def make_vocabulary(kind: str, vocab_size: int, directory: str, sentences: Itera
         vocab_size: the pieces that it must have, special ones included.
         directory: where a relative PATH starts; "" is the current directory.
         sentences: the training text; read by the kinds above that need it, and by no other.
+        merge_across_scripts: see `learn_vocabulary`; a vocabulary that exists is as it is.
 
     Raises:
         VocabularyError: the file cannot be read, or there would be more or fewer pieces.
     """
     if kind in LEARNED_VOCABULARIES:
-        return learn_vocabulary(sentences, vocab_size, typing.cast(Learned, kind))
+        learned = typing.cast(Learned, kind)
+        return learn_vocabulary(sentences, vocab_size, learned, merge_across_scripts=merge_across_scripts)
     name, _, file = kind.partition(":")
     path = _resolve(directory, file)
     vocabulary = _from_file(name, path, sentences)
@@ -58,7 +62,7 @@ def make_vocabulary(kind: str, vocab_size: int, directory: str, sentences: Itera
     return vocabulary
 
 
-def vocabulary_identity(kind: str, directory: str) -> list[str | int]:
+def vocabulary_identity(kind: str, directory: str, *, merge_across_scripts: bool = False) -> list[str | int]:
     """What must be the same, with the text and the size, for `make_vocabulary` to make the same; fit for JSON.
 
     Raises:
@@ -71,6 +75,8 @@ def vocabulary_identity(kind: str, directory: str) -> list[str | int]:
         with _naming(path):
             status = path.stat()
         identity += [str(path.resolve()), status.st_size, status.st_mtime_ns]
+    if merge_across_scripts and not file:
+        identity.append("merge_across_scripts")
     if package := _PACKAGES.get(name):
         identity += [package, importlib.metadata.version(package)]
     return identity

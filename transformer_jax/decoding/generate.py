@@ -12,6 +12,7 @@ from transformer_jax.decoding.hypotheses import Hypotheses
 from transformer_jax.decoding.length_limits import length_limits
 from transformer_jax.decoding.model_search import Programs, Request
 from transformer_jax.decoding.source_batches import SourceBatch, row_counts, rows_for, source_batches
+from transformer_jax.decoding.tree_symbols import TreeSymbols
 from transformer_jax.model.embedding import require_length
 from transformer_jax.model.transformer import Params, Transformer
 from transformer_jax.special_ids import PAD_ID
@@ -26,16 +27,31 @@ class Hypothesis(NamedTuple):
     finished: bool  # False: cut off at the limit
 
 
+class Asked(NamedTuple):
+    """What is asked for of one source."""
+
+    prefix: Sequence[int]
+    number: int  # of the source in the whole input
+    words: int
+
+
 class Generator:
     """Translates ids with one model, on all devices of this process.
 
     Compiles once a shape: the positions of a batch and of its hypotheses, which grow by doubling, and its rows.
     """
 
-    def __init__(self, model: Transformer, params: Params, decoding: config.Decoding):
-        self._config, self._decoding = model.config, decoding
+    def __init__(
+        self, model: Transformer, params: Params, decoding: config.Decoding, symbols: TreeSymbols | None = None
+    ):
+        """With the symbols of trees, each hypothesis is a tree over exactly the source's words.
+
+        Raises:
+          TreeSymbolError: there are none, but the config says that hypotheses are constrained to trees.
+        """
+        self._config, self._decoding, self._symbols = model.config, decoding, symbols
         self._params = parallel.copies(params)
-        self._programs = Programs(model, decoding)
+        self._programs = Programs(model, decoding, symbols)
 
     @property
     def max_length(self) -> int:
@@ -49,6 +65,7 @@ class Generator:
         *,
         prefixes: Sequence[Sequence[int]] | None = None,
         first: int = 0,
+        words: Sequence[int] | None = None,
     ) -> list[list[Hypothesis]]:
         """The hypotheses of each source (ids with the end token), in order, best first: at most `beam_size`.
 
@@ -58,6 +75,7 @@ class Generator:
           on_progress: told how many are done.
           prefixes: ids that the hypotheses of each source must begin with.
           first: the number of the first source, where the sources are part of a longer input; see `sampling`.
+          words: how many each source has; asked for in a search for trees, and of no meaning elsewhere.
 
         Raises:
           SequenceTooLongError: a source or a prefix is longer than the model's max_length.
@@ -73,11 +91,10 @@ class Generator:
             beam_size=self._decoding.beam_size,
             tokens_per_batch=self._decoding.tokens_per_batch,
         )
-        given = prefixes or [[]] * len(sources)
+        asked = self._asked(sources, prefixes, first, words)
 
         def translate(batch: SourceBatch, device: jax.Device) -> tuple[SourceBatch, list[list[Hypothesis]]]:
-            own = [wanted[i] for i in batch.indices]
-            return self._translate(batch, [given[i] for i in own], [first + i for i in own], device)
+            return self._translate(batch, [asked[wanted[i]] for i in batch.indices], device)
 
         for batch, hypotheses in parallel.on_each_device(translate, batches):
             for i, own in zip(batch.indices, hypotheses, strict=True):
@@ -86,12 +103,25 @@ class Generator:
             on_progress(done)
         return found
 
+    def _asked(
+        self,
+        sources: Sequence[Sequence[int]],
+        prefixes: Sequence[Sequence[int]] | None,
+        first: int,
+        words: Sequence[int] | None,
+    ) -> list[Asked]:
+        if self._symbols is not None and words is None:
+            raise ValueError("a search for trees needs the numbers of words")
+        nothing: list[list[int]] = [[] for _ in sources]
+        given = zip(prefixes or nothing, words or [0] * len(sources), strict=True)
+        return [Asked(prefix, number, count) for number, (prefix, count) in enumerate(given, start=first)]
+
     def _translate(
-        self, batch: SourceBatch, prefixes: Sequence[Sequence[int]], sentences: Sequence[int], device: jax.Device
+        self, batch: SourceBatch, asked: Sequence[Asked], device: jax.Device
     ) -> tuple[SourceBatch, list[list[Hypothesis]]]:
         """The search of a batch. Sentences that are done leave it; the others go on in fewer rows, and longer ones."""
         programs, params = self._programs, self._params[device]
-        request = self._request(batch, prefixes, sentences, device)
+        request = self._request(batch, asked, device)
         counts = row_counts(batch.ids.shape[1], self._decoding.beam_size, self._decoding.tokens_per_batch)
         state = programs.start(request.limits, batch.ids.shape[1])
         found: list[list[Hypothesis]] = [[] for _ in batch.indices]
@@ -115,20 +145,21 @@ class Generator:
             if int(state.step) == steps:
                 state = programs.with_room(state, min(2 * steps, self.max_length))
 
-    def _request(
-        self, batch: SourceBatch, prefixes: Sequence[Sequence[int]], sentences: Sequence[int], device: jax.Device
-    ) -> Request:
-        prefix = np.full((len(batch.ids), _room(max(map(len, prefixes), default=0))), PAD_ID, np.int32)
-        for row, ids in enumerate(prefixes):
-            prefix[row, : len(ids)] = ids
+    def _request(self, batch: SourceBatch, asked: Sequence[Asked], device: jax.Device) -> Request:
+        longest = max((len(each.prefix) for each in asked), default=0)
+        prefix = np.full((len(batch.ids), _room(longest)), PAD_ID, np.int32)
+        for row, each in enumerate(asked):
+            prefix[row, : len(each.prefix)] = each.prefix
         lengths, prefix_lengths = ((ids != PAD_ID).sum(1) for ids in (batch.ids, prefix))
         least, most = length_limits(lengths, self._decoding, longest=self.max_length, prefix_lengths=prefix_lengths)
         limits = np.where(lengths > 0, most, 0)  # a row that is left makes no step
-        numbers = np.zeros(len(batch.ids), np.int32)
-        numbers[: len(sentences)] = sentences
+        numbers, words = np.zeros((2, len(batch.ids)), np.int32)
+        numbers[: len(asked)] = [each.number for each in asked]
+        words[: len(asked)] = [each.words for each in asked]
         source = self._programs.encode({"params": self._params[device]}, batch.ids)
         # Put where they belong from the start: programs would be compiled again for values that later are.
-        return Request(source, *jax.device_put((limits, least, prefix, numbers), device))
+        counts = None if self._symbols is None else words
+        return Request(source, *jax.device_put((limits, least, prefix, numbers, counts), device))
 
 
 def _room(length: int) -> int:

@@ -26,6 +26,8 @@ from transformer_jax.decoding.beam_search import (
 from transformer_jax.decoding.constraints import beginning_with, constrained, not_ending_before, without
 from transformer_jax.decoding.hypotheses import Hypotheses
 from transformer_jax.decoding.sampling import Sampling, drawn, independent, sentence_keys, until_all_end
+from transformer_jax.decoding.tree_constraint import tree_constraint
+from transformer_jax.decoding.tree_symbols import TreeSymbolError, TreeSymbols
 from transformer_jax.model.transformer import Params, Source, Transformer, empty_cache, longer_cache
 from transformer_jax.special_ids import BOS_ID, EOS_ID, PAD_ID
 
@@ -38,10 +40,15 @@ class Request(NamedTuple):
     least: Int[Array, "B"]  # tokens at least, before the end token
     prefix: Int[Array, "B P"]  # the tokens that the hypotheses begin with; then padding
     sentences: Int[Array, "B"]  # their numbers in the whole input, on which what is sampled depends
+    words: Int[Array, "B"] | None = None  # of the trees that the hypotheses have to be; None: they may be anything
 
 
-def model_step(model: Transformer, params: Params, request: Request) -> Step:
-    """The model under the search, which may say neither begin token nor padding, nor break the request."""
+def model_step(model: Transformer, params: Params, request: Request, symbols: TreeSymbols | None = None) -> Step:
+    """The model under the search, which may say neither begin token nor padding, nor break the request.
+
+    Args:
+      symbols: of trees, where the request has words.
+    """
 
     def step(live: Live, position: Array, cache: Any) -> tuple[LogProbs, Any]:
         ids = last_ids(live, position, BOS_ID)
@@ -50,12 +57,14 @@ def model_step(model: Transformer, params: Params, request: Request) -> Step:
         )
         return jax.nn.log_softmax(logits), cache
 
-    return constrained(
-        step,
+    constraints = [
         without(PAD_ID, BOS_ID),
         not_ending_before(request.least, EOS_ID),
         beginning_with(request.prefix, PAD_ID),
-    )
+    ]
+    if symbols is not None and request.words is not None:
+        constraints.append(tree_constraint(symbols, request.words, request.limits, EOS_ID))
+    return constrained(step, *constraints)
 
 
 def search_rules(decoding: config.Decoding) -> Rules:
@@ -78,11 +87,18 @@ def sampling_of(decoding: config.Decoding) -> Sampling | None:
     return Sampling(decoding.sampling_temperature, decoding.sampling_top_k, decoding.sampling_nucleus)
 
 
+def require_symbols(decoding: config.Decoding, symbols: TreeSymbols | None) -> None:
+    """Raises TreeSymbolError where a search for trees has none: one for anything would take its place unseen."""
+    if decoding.constrained_to_trees and symbols is None:
+        raise TreeSymbolError("Decoding.constrained_to_trees = True: only a parser can search for trees")
+
+
 class Programs:
     """The compiled parts of a search, each for every shape that it meets."""
 
-    def __init__(self, model: Transformer, decoding: config.Decoding):
-        self._model, self._rules = model, search_rules(decoding)
+    def __init__(self, model: Transformer, decoding: config.Decoding, symbols: TreeSymbols | None = None):
+        require_symbols(decoding, symbols)
+        self._model, self._rules, self._symbols = model, search_rules(decoding), symbols
         self._sampling, self._seed = sampling_of(decoding), decoding.sampling_seed
         if self._sampling:
             self._rules = until_all_end(self._rules)
@@ -101,7 +117,7 @@ class Programs:
         self, params: Params, request: Request, state: State, few: Int[Array, ""]
     ) -> tuple[State, Bool[Array, "B"], Hypotheses]:
         """Until the buffers are full or few sentences are left; which these are, and what the others have found."""
-        step = model_step(self._model, params, request)
+        step = model_step(self._model, params, request, self._symbols)
         if self._sampling:
             step = constrained(step, drawn(self._sampling, sentence_keys(self._seed, request.sentences)))
         state = search(step, state, request.limits, self._rules, few=few)
@@ -119,7 +135,12 @@ class Programs:
 def make_search(
     model: Transformer, decoding: config.Decoding, *, max_steps: int
 ) -> Callable[[Params, Int[Array, "B S"], Int[Array, "B"]], Hypotheses]:
-    """`search(params, source, limits)` as one function, for who cannot take it in parts: an exported program."""
+    """`search(params, source, limits)` as one function, for who cannot take it in parts: an exported program.
+
+    Raises:
+      TreeSymbolError: it would have to search for trees.
+    """
+    require_symbols(decoding, None)
 
     def whole(params: Params, source: Int[Array, "B S"], limits: Int[Array, "B"]) -> Hypotheses:
         encoded: Any = model.apply({"params": params}, source, deterministic=True, method="encode")

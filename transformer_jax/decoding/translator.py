@@ -41,6 +41,7 @@ class Translator:
         *,
         prefixes: Sequence[str] | None = None,
         first: int = 0,
+        words: Sequence[int] | None = None,
     ) -> list[Translation]:
         """As many translations as lines, in order; a line of blanks gives an empty one, a line too long is cut.
 
@@ -48,13 +49,14 @@ class Translator:
           on_progress: told how many are done.
           prefixes: what the translation of each line must begin with; one too long is cut.
           first: the number of the first line in the whole input, on which what is sampled depends.
+          words: how many each line has, which a search for trees asks for.
         """
         longest = self._generator.max_length - 1
         sources = self._vocabulary.encode_all(list(lines))
         beginnings = self._vocabulary.encode_all(list(prefixes)) if prefixes is not None else [[] for _ in sources]
         cut = [[*ids[:longest], EOS_ID] for ids in sources]
         forced = [ids[:longest] for ids in beginnings]
-        found = self._generator.generate(cut, on_progress, prefixes=forced, first=first)
+        found = self._generator.generate(cut, on_progress, prefixes=forced, first=first, words=words)
         told = (
             _problems(len(source), len(beginning), longest, best)
             for source, beginning, (best, *_) in zip(sources, beginnings, found, strict=True)

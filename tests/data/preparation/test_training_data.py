@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from readings import TREES
 from tiny_commands import PROJECT_ROOT, sentence_pairs, snapshot
 
 from transformer_jax.config import Cleaning, Data
@@ -39,8 +40,8 @@ def data(tmp_path):
     (tmp_path / "train.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in TEXT), encoding="utf-8")
     return Data(
         source_language="en", target_language="de", train="train.tsv", dev="none", test="none",
-        directory=str(tmp_path), vocabulary="bpe", vocab_size=61, vocab_sample=None, max_train_length=50,
-        cache_directory=str(tmp_path / "cache"),
+        directory=str(tmp_path), vocabulary="bpe", vocab_size=61, vocab_sample=None, merge_across_scripts=False,
+        max_train_length=50, cache_directory=str(tmp_path / "cache"),
     )  # fmt: skip
 
 
@@ -55,7 +56,7 @@ def replace(data, **changes):
 
 
 def prepare(data, cleaning=ON, on_progress=lambda *_: None):
-    return prepare_training_data(data, cleaning, on_progress, pairs_per_shard=PAIRS_PER_SHARD)
+    return prepare_training_data(data, cleaning, TREES, on_progress, pairs_per_shard=PAIRS_PER_SHARD)
 
 
 def texts(prepared):
@@ -216,19 +217,19 @@ def test_stopped_anywhere_it_ends_with_the_same_bytes(data, tmp_path):
 
 WORKER = """
 import json, sys
-from transformer_jax.config import Cleaning, Data
+from transformer_jax.config import Cleaning, Data, Trees
 from transformer_jax.data.preparation.training_data import prepare_training_data
 
 if __name__ == "__main__":
-    data, cleaning, pairs_per_shard = json.loads(sys.argv[1])
+    data, cleaning, trees, pairs_per_shard = json.loads(sys.argv[1])
     def show(what, *_):
         print(what, flush=True)
-    prepare_training_data(Data(**data), Cleaning(**cleaning), show, pairs_per_shard=pairs_per_shard)
+    prepare_training_data(Data(**data), Cleaning(**cleaning), Trees(**trees), show, pairs_per_shard=pairs_per_shard)
 """
 
 
 def start(script, data):
-    arguments = json.dumps([vars(data), vars(ON), PAIRS_PER_SHARD])
+    arguments = json.dumps([vars(data), vars(ON), vars(TREES), PAIRS_PER_SHARD])
     environment = {**os.environ, "PYTHONPATH": str(PROJECT_ROOT)}
     return subprocess.Popen(
         [sys.executable, str(script), arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -6,13 +6,15 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int64
 
-from transformer_jax.config import Cleaning, Data
-from transformer_jax.data.corpus import CorpusError, read_pairs
+from transformer_jax.config import Cleaning, Data, Trees
+from transformer_jax.data.corpus import CorpusError, Reading, read_pairs
 from transformer_jax.data.preparation.cleaning import Report
 from transformer_jax.data.preparation.duplicates import duplicates
 from transformer_jax.data.preparation.encoding import encode_shards
 from transformer_jax.data.preparation.sample import sampled_sentences
 from transformer_jax.data.preparation.text_shards import num_pairs, read_digests, text_shards, write_text_shards
+from transformer_jax.data.tree_inventory import INVENTORY, read_inventory
+from transformer_jax.data.tree_pairs import tree_parts
 from transformer_jax.data.vocabulary import make_vocabulary
 
 VOCABULARY = "vocabulary.model"
@@ -20,9 +22,12 @@ Progress = Callable[[str, int, int | None], None]  # what is done, pairs done, o
 
 
 def run_passes(
-    data: Data, cleaning: Cleaning, texts: Path, ready: Path, on_progress: Progress, *, pairs_per_shard: int
-) -> Report:
+    data: Data, cleaning: Cleaning, trees: Trees, texts: Path, ready: Path, on_progress: Progress, *,
+    pairs_per_shard: int,
+) -> Report:  # fmt: skip
     """Fills the folder `ready` with the vocabulary and the shards of ids, by way of shards of text in `texts`.
+
+    Of trees, their inventory is there too.
 
     Raises:
       CorpusError: the text cannot be read, or nothing of it is left.
@@ -30,7 +35,7 @@ def run_passes(
     """
 
     def pairs_from(start: int) -> Iterator[tuple[str, str]]:
-        return read_pairs(data.train, **languages_and_place(data), start=start)
+        return read_pairs(data.train, Reading.of(data, trees), start=start)
 
     report = write_text_shards(
         pairs_from,
@@ -45,21 +50,22 @@ def run_passes(
         removed = ", ".join(f"{rule} {count}" for rule, count in report.removed.items())
         reason = f"no pair is left of {report.read}: {removed}" if report.read else "holds no sentence pairs"
         raise CorpusError(f"Data.train = {data.train!r}: {reason}")
+    if tree_parts(data.train):
+        on_progress("taking stock of the trees", 0, None)
+        read_inventory(data.train, data.directory, trees).save(ready / INVENTORY)
     if not (ready / VOCABULARY).exists():
         on_progress("learning the vocabulary", 0, None)
         sentences = sampled_sentences(shards, dropped, data.vocab_sample)
-        make_vocabulary(data.vocabulary, data.vocab_size, data.directory, sentences).save(ready / VOCABULARY)
+        vocabulary = make_vocabulary(
+            data.vocabulary,
+            data.vocab_size,
+            data.directory,
+            sentences,
+            merge_across_scripts=data.merge_across_scripts,
+        )
+        vocabulary.save(ready / VOCABULARY)
     encode_shards(shards, dropped, ready / VOCABULARY, ready, lambda done: on_progress("encoding", done, report.kept))
     return report
-
-
-def languages_and_place(data: Data) -> dict[str, str]:
-    """What it takes, beside its name, to read a corpus."""
-    return {
-        "directory": data.directory,
-        "source_language": data.source_language,
-        "target_language": data.target_language,
-    }
 
 
 def _without_duplicates(

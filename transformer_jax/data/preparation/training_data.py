@@ -12,13 +12,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from transformer_jax.config import Cleaning, Data
-from transformer_jax.data.corpus import source_identity
+from transformer_jax.config import Cleaning, Data, Trees
+from transformer_jax.data.corpus import Reading, source_identity
 from transformer_jax.data.encoded import EncodedCorpus, Sequences
 from transformer_jax.data.preparation.cleaning import Report
 from transformer_jax.data.preparation.encoding import SIDES
-from transformer_jax.data.preparation.passes import VOCABULARY, Progress, languages_and_place, run_passes
+from transformer_jax.data.preparation.passes import VOCABULARY, Progress, run_passes
 from transformer_jax.data.ragged import Ragged
+from transformer_jax.data.tree_inventory import INVENTORY, TreeInventory, load_inventory
 from transformer_jax.data.vocabulary import Vocabulary, load_vocabulary, vocabulary_identity
 from transformer_jax.errors import UserError
 from transformer_jax.file_checksums import find_damage, keep_checksums
@@ -35,24 +36,25 @@ class PreparedDataError(UserError):
 
 @dataclass(frozen=True)
 class TrainingData:
-    """The ids of a cleaned training corpus, the vocabulary that gives them, and what cleaning left out."""
+    """The ids of a cleaned training corpus, the vocabulary that gives them, what cleaning left out; of trees, more."""
 
     vocabulary: Vocabulary
     corpus: EncodedCorpus
     report: Report
+    inventory: TreeInventory | None  # None: nothing of it are trees
 
 
 def prepare_training_data(
-    data: Data, cleaning: Cleaning, on_progress: Progress, *, pairs_per_shard: int = PAIRS_PER_SHARD
+    data: Data, cleaning: Cleaning, trees: Trees, on_progress: Progress, *, pairs_per_shard: int = PAIRS_PER_SHARD
 ) -> TrainingData:
     """What the cache has, once its checksums have been found right, or else what is made now and cached.
 
     Raises:
-      CorpusError: the text cannot be read, or nothing of it is left.
+      CorpusError, TreeError: the text cannot be read, or nothing of it is left.
       VocabularyError: the vocabulary cannot be read, or not be learned from the text.
       PreparedDataError: what the cache has is damaged.
     """
-    made_of = _made_of(data, cleaning, pairs_per_shard)
+    made_of = _made_of(data, cleaning, trees, pairs_per_shard)
     key = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:24]
     cache = Path(data.cache_directory).expanduser()
     folder, work = cache / f"training-{key}", cache / f".training-{key}"
@@ -60,18 +62,20 @@ def prepare_training_data(
         cache.mkdir(parents=True, exist_ok=True)
         with waited_for(cache / f".training-{key}.lock"):
             if not folder.exists():  # another process may have made it meanwhile
-                _make(data, cleaning, made_of, folder, work, on_progress)
+                _make(data, cleaning, trees, made_of, folder, work, on_progress)
     shutil.rmtree(work, ignore_errors=True)  # the text, which no one needs any more
     return _load(folder, on_progress)
 
 
-def _made_of(data: Data, cleaning: Cleaning, pairs_per_shard: int) -> dict[str, Any]:
+def _made_of(data: Data, cleaning: Cleaning, trees: Trees, pairs_per_shard: int) -> dict[str, Any]:
     """All that the result depends on."""
     return {
         "format": _FORMAT,
-        "text": source_identity(data.train, **languages_and_place(data)),
+        "text": source_identity(data.train, Reading.of(data, trees)),
         "cleaning": asdict(cleaning),
-        "vocabulary": vocabulary_identity(data.vocabulary, data.directory),
+        "vocabulary": vocabulary_identity(
+            data.vocabulary, data.directory, merge_across_scripts=data.merge_across_scripts
+        ),
         "vocab_size": data.vocab_size,
         "vocab_sample": data.vocab_sample,
         "pairs_per_shard": pairs_per_shard,
@@ -79,13 +83,15 @@ def _made_of(data: Data, cleaning: Cleaning, pairs_per_shard: int) -> dict[str, 
 
 
 def _make(
-    data: Data, cleaning: Cleaning, made_of: dict[str, Any], folder: Path, work: Path, on_progress: Progress
-) -> None:
+    data: Data, cleaning: Cleaning, trees: Trees, made_of: dict[str, Any], folder: Path, work: Path,
+    on_progress: Progress,
+) -> None:  # fmt: skip
     """The passes, in the folder `work`; then `folder` appears, whole."""
     ready = work / "ready"
     ready.mkdir(parents=True, exist_ok=True)
     try:
-        report = run_passes(data, cleaning, work, ready, on_progress, pairs_per_shard=made_of["pairs_per_shard"])
+        per_shard = made_of["pairs_per_shard"]
+        report = run_passes(data, cleaning, trees, work, ready, on_progress, pairs_per_shard=per_shard)
     except UserError:
         shutil.rmtree(work)  # who mends it makes it of something else
         raise
@@ -102,4 +108,10 @@ def _load(folder: Path, on_progress: Progress) -> TrainingData:
     manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
     shards = sorted(folder.glob("ids-*"))
     sides = (Sequences(tuple(Ragged.load(shard, side) for shard in shards)) for side in SIDES)
-    return TrainingData(load_vocabulary(folder / VOCABULARY), EncodedCorpus(*sides), Report(**manifest["report"]))
+    stock = folder / INVENTORY
+    return TrainingData(
+        load_vocabulary(folder / VOCABULARY),
+        EncodedCorpus(*sides),
+        Report(**manifest["report"]),
+        load_inventory(stock) if stock.exists() else None,
+    )

@@ -61,8 +61,13 @@ class SentencePieceVocabulary(Vocabulary):
         return self._processor.id_to_piece(id)
 
 
-def learn_vocabulary(sentences: Iterable[str], vocab_size: int, kind: Learned = "bpe") -> SentencePieceVocabulary:
+def learn_vocabulary(
+    sentences: Iterable[str], vocab_size: int, kind: Learned = "bpe", *, merge_across_scripts: bool = False
+) -> SentencePieceVocabulary:
     """Exactly `vocab_size` pieces, every character covered; the same text, the same vocabulary.
+
+    No piece has characters of two scripts, letters and punctuation say, unless they may be merged: "/NP" is two pieces
+    at least, or one.
 
     Two characters are not: NUL, which SentencePiece skips, and U+2585, its own mark. They encode as unknown.
 
@@ -78,6 +83,7 @@ def learn_vocabulary(sentences: Iterable[str], vocab_size: int, kind: Learned = 
             vocab_size=vocab_size,
             character_coverage=1.0,
             max_sentence_length=_MAX_SENTENCE_BYTES,
+            split_by_unicode_script=not merge_across_scripts,
             pad_id=PAD_ID,
             bos_id=BOS_ID,
             eos_id=EOS_ID,
