@@ -10,6 +10,7 @@ On several machines, or in several processes on one, the same command is started
 from pathlib import Path
 
 from experiments import command
+from experiments.determinism import make_deterministic
 from experiments.execution import train_in
 from experiments.gin_bindings import load_experiment
 from experiments.profiling import traced
@@ -25,8 +26,9 @@ def main() -> None:
     flags.add_argument("--profile", type=int, metavar="N", help="trace N updates, into WORKDIR/profile")
     command.add_process_flags(flags)
     args = flags.parse_args()
-    command.join_processes(flags, args)
     experiment = load_experiment(args.gin_file, args.gin_param)
+    make_deterministic(experiment.training)  # before the devices are asked for
+    command.join_processes(flags, args)
     with traced(command.observer(), args.workdir / "profile", args.profile) as observer:
         train_in(args.workdir, experiment, observer, accept_changes=args.accept_changes)
     parallel.finish()

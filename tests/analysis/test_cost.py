@@ -40,7 +40,7 @@ def program(function: Any, *arguments: Any) -> Any:
 
 
 def inner_programs(equation: Any) -> Iterator[Any]:
-    """Those that an equation runs, each as often as it runs it."""
+    """Those that an equation runs, each as often as it runs it; once where only its inputs say how often."""
     repeats = equation.params["length"] if equation.primitive.name == "scan" else 1
     for value in equation.params.values():
         inner = getattr(value, "jaxpr", value)
@@ -82,9 +82,12 @@ def test_forward_is_what_the_program_multiplies(small_model: config.Model, chang
 
 @pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS.keys())
 def test_training_is_what_the_gradient_multiplies(small_model: config.Model, changes: dict[str, Any]):
-    """The loss takes 512 positions at a time: as many are given, so that none is filled up. Nothing is made twice."""
+    """The loss takes 512 tokens at a time, as often as there are some: the program is that of as many.
+
+    Nothing is made twice.
+    """
     model = dataclasses.replace(small_model, rematerialise="nothing", **changes)
-    transformer, rows, target = Transformer(model, VOCAB_SIZE), 64, 16
+    transformer, rows, target = Transformer(model, VOCAB_SIZE), 32, 16
 
     def loss(params: Any, batch: Batch, key: jax.Array) -> jax.Array:
         return batch_sums(

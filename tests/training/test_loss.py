@@ -11,6 +11,7 @@ import numpy_oracle as oracle
 import pytest
 
 from transformer_jax.config import SmoothingOver
+from transformer_jax.training import loss as loss_module
 from transformer_jax.training.loss import chunked_cross_entropy, label_smoothed_cross_entropy, smoothed_target
 
 pytestmark = pytest.mark.usefixtures("quick_to_compile")
@@ -195,6 +196,24 @@ def test_the_logits_of_all_positions_never_exist_at_once(chunked):
     jaxpr = jax.make_jaxpr(partial(sums_and_gradients, chunked=chunked))(*arguments, targets)
     largest = max(sizes(jaxpr.jaxpr))
     assert largest == (512 * vocab if chunked else batch * length * vocab)
+
+
+@pytest.mark.parametrize(("tokens", "chunks"), [(0, 0), (1, 1), (512, 1), (513, 2), (1500, 3)])
+def test_padding_has_no_logits(tokens, chunks, monkeypatch):
+    """Chunks are made while there are tokens, wherever in the batch these stand: told by each that is made."""
+    made = []
+
+    def told(logits, targets, smoothed):
+        jax.debug.callback(lambda: made.append(1))
+        return label_smoothed_cross_entropy(logits, targets, smoothed)
+
+    monkeypatch.setattr(loss_module, "label_smoothed_cross_entropy", told)
+    targets = np.zeros(30 * 50, np.int32)
+    targets[np.random.default_rng(1).permutation(targets.size)[:tokens]] = 4
+    outputs, table = normal(3, 30, 50, WIDTH), normal(4, VOCAB, WIDTH)
+    jax.jit(partial(chunked_cross_entropy, smoothed=USUAL))(outputs, table, jnp.asarray(targets.reshape(30, 50)))
+    jax.effects_barrier()
+    assert len(made) == chunks
 
 
 def sizes(jaxpr):

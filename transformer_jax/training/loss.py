@@ -86,14 +86,28 @@ def chunked_cross_entropy(
 ) -> Sums:
     """`label_smoothed_cross_entropy` of the logits outputs @ table^T, whose full array never exists.
 
-    The gradient is made on the way forward, while a chunk's logits are at hand.
+    The gradient is made on the way forward, while a chunk's logits are at hand. Padding has no logits, but for what
+    fills up the last chunk.
     """
-    positions = targets.size
-    padding = -positions % _CHUNK
-    flat = jnp.pad(outputs.reshape(positions, -1), ((0, padding), (0, 0)))
-    flat_targets = jnp.pad(targets.reshape(positions), (0, padding), constant_values=PAD_ID)
-    chunks = flat.reshape(-1, _CHUNK, flat.shape[-1]), flat_targets.reshape(-1, _CHUNK)
-    return _summed(chunks[0], table, chunks[1], smoothed)
+    return _summed(outputs.reshape(targets.size, -1), table, targets.reshape(-1), smoothed)
+
+
+class _Chunks(NamedTuple):
+    """Positions in another order: those of tokens first."""
+
+    outputs: Float[Array, "chunks N D"]
+    targets: Int[Array, "chunks N"]
+    needed: Int[Array, ""]  # chunks in which there is a token
+    places: Int[Array, "positions"]  # where each position has gone
+
+
+def _chunks(outputs: Float[Array, "positions D"], targets: Int[Array, "positions"]) -> _Chunks:
+    order = jnp.argsort(targets == PAD_ID, stable=True)
+    filling = -targets.size % _CHUNK
+    ordered = jnp.pad(outputs[order], ((0, filling), (0, 0))).reshape(-1, _CHUNK, outputs.shape[-1])
+    ordered_targets = jnp.pad(targets[order], (0, filling), constant_values=PAD_ID).reshape(-1, _CHUNK)
+    needed = (ordered_targets[:, 0] != PAD_ID).sum()
+    return _Chunks(ordered, ordered_targets, needed, jnp.argsort(order))
 
 
 def _logits(outputs: Float[Array, "N D"], table: Float[Array, "vocab D"]) -> Float[Array, "N vocab"]:
@@ -102,36 +116,41 @@ def _logits(outputs: Float[Array, "N D"], table: Float[Array, "vocab D"]) -> Flo
 
 @partial(jax.custom_vjp, nondiff_argnums=(3,))
 def _summed(
-    outputs: Float[Array, "chunks N D"],
+    outputs: Float[Array, "positions D"],
     table: Float[Array, "vocab D"],
-    targets: Int[Array, "chunks N"],
+    targets: Int[Array, "positions"],
     smoothed: SmoothedTarget,
 ) -> Sums:
-    def add(sums: Sums, chunk: tuple[Array, Array]) -> tuple[Sums, None]:
-        new = label_smoothed_cross_entropy(_logits(chunk[0], table), chunk[1], smoothed)
-        return jax.tree.map(jnp.add, sums, new), None
+    chunks = _chunks(outputs, targets)
 
-    return jax.lax.scan(add, _no_sums(), (outputs, targets))[0]
+    def add(i: Array, sums: Sums) -> Sums:
+        new = label_smoothed_cross_entropy(_logits(chunks.outputs[i], table), chunks.targets[i], smoothed)
+        return jax.tree.map(jnp.add, sums, new)
+
+    return jax.lax.fori_loop(0, chunks.needed, add, _no_sums())
 
 
 def _summed_with_gradient(
-    outputs: Float[Array, "chunks N D"],
+    outputs: Float[Array, "positions D"],
     table: Float[Array, "vocab D"],
-    targets: Int[Array, "chunks N"],
+    targets: Int[Array, "positions"],
     smoothed: SmoothedTarget,
-) -> tuple[Sums, tuple[Float[Array, "chunks N D"], Float[Array, "vocab D"]]]:
-    def add(carry: tuple[Sums, Array], chunk: tuple[Array, Array]) -> tuple[tuple[Sums, Array], Array]:
-        sums, table_gradient = carry
-        logits = _logits(chunk[0], table)
-        new = label_smoothed_cross_entropy(logits, chunk[1], smoothed)
-        error = _logits_gradient(logits, chunk[1], smoothed).astype(outputs.dtype)
-        outputs_gradient = error @ table.astype(outputs.dtype)
-        table_gradient += jnp.einsum("nv,nd->vd", error, chunk[0], preferred_element_type=jnp.float32)
-        return (jax.tree.map(jnp.add, sums, new), table_gradient), outputs_gradient
+) -> tuple[Sums, tuple[Float[Array, "positions D"], Float[Array, "vocab D"]]]:
+    chunks = _chunks(outputs, targets)
 
-    start = _no_sums(), jnp.zeros(table.shape, jnp.float32)
-    (sums, table_gradient), outputs_gradient = jax.lax.scan(add, start, (outputs, targets))
-    return sums, (outputs_gradient, table_gradient.astype(table.dtype))
+    def add(i: Array, carry: tuple[Sums, Array, Array]) -> tuple[Sums, Array, Array]:
+        sums, outputs_gradient, table_gradient = carry
+        logits = _logits(chunks.outputs[i], table)
+        new = label_smoothed_cross_entropy(logits, chunks.targets[i], smoothed)
+        error = _logits_gradient(logits, chunks.targets[i], smoothed).astype(outputs.dtype)
+        outputs_gradient = outputs_gradient.at[i].set(error @ table.astype(outputs.dtype))
+        table_gradient += jnp.einsum("nv,nd->vd", error, chunks.outputs[i], preferred_element_type=jnp.float32)
+        return jax.tree.map(jnp.add, sums, new), outputs_gradient, table_gradient
+
+    start = _no_sums(), jnp.zeros_like(chunks.outputs), jnp.zeros(table.shape, jnp.float32)
+    sums, outputs_gradient, table_gradient = jax.lax.fori_loop(0, chunks.needed, add, start)
+    in_order = outputs_gradient.reshape(-1, outputs.shape[-1])[chunks.places]
+    return sums, (in_order, table_gradient.astype(table.dtype))
 
 
 def _logits_gradient(
@@ -147,7 +166,7 @@ def _logits_gradient(
 
 def _scale_gradient(
     _smoothed: SmoothedTarget, gradient: tuple[Array, Array], cotangent: Sums
-) -> tuple[Float[Array, "chunks N D"], Float[Array, "vocab D"], None]:
+) -> tuple[Float[Array, "positions D"], Float[Array, "vocab D"], None]:
     outputs_gradient, table_gradient = (part * cotangent.loss.astype(part.dtype) for part in gradient)
     return outputs_gradient, table_gradient, None
 
