@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import train_settings
+from benchmarks.train_memory import bytes_by_rematerialise
 from benchmarks.train_report import Measured, render
 from benchmarks.train_side import ROOT, Side, Turn
 from benchmarks.train_start import measure_start
@@ -50,7 +51,9 @@ def main() -> None:
         raise UserError(f"--peers: there is no {args.peers_python}; see requirements-peers.txt")
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # several processes share a GPU's memory
     args.workdir.mkdir(parents=True, exist_ok=True)
-    report = render([_measure(name, args) for name in names])
+    measured = [_measure(name, args) for name in names]
+    base = next((own.experiment for own in measured if own.name == "base"), None)
+    report = render(measured, bytes_by_rematerialise(base) if base else {})
     for path in (args.workdir / "benchmark.md", *([args.document] if args.document else [])):
         write_text(path, report)
     print(report)

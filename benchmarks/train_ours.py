@@ -94,14 +94,15 @@ def _beginning(updates: Updates, folder: Path) -> dict[str, Any]:
     write_for_peers(folder, experiment, updates.state.params, batches)
     evaluate = parallel.on_all_devices(make_evaluation_step(updates.model), donate_state=False)
     first = evaluate(updates.state.params, updates.shards(0))
-    size_of_step = step_bytes(updates, updates.shards(numbers[0]))
+    memory = step_bytes(experiment, experiment.data.vocab_size, updates.shards(numbers[0]))
     compiling = updates.make(numbers)
     return {
         "parameters": sum(leaf.size for leaf in jax.tree.leaves(updates.state.params)),
         "negative_log_likelihood": float(first.negative_log_likelihood / first.tokens),
         "shapes": len(numbers),
         "compile_seconds": compiling - updates.make(numbers),
-        **size_of_step,
+        "step_bytes": memory.chunked,
+        "dense_step_bytes": memory.dense,
         **_of_batches(updates),
     }
 

@@ -2,9 +2,10 @@
 
 import os
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from benchmarks.train_memory import MEMORY_LENGTH, MEMORY_ROWS, PAPER_VOCABULARY, StepBytes
 from benchmarks.train_peer import cores
 from benchmarks.train_side import Turn
 from benchmarks.train_start import Start
@@ -29,10 +30,12 @@ class Measured(NamedTuple):
     seconds_by_part: dict[str, float]
 
 
-def render(settings: Sequence[Measured]) -> str:
+def render(settings: Sequence[Measured], memory: Mapping[str, StepBytes]) -> str:
+    """`memory`: of the base model's step, by `Model.rematerialise`."""
     peer = next((own.peer for own in settings if own.peer), None)
     head = "# Speed of training\n\nWritten by `benchmarks.train`: real target tokens a second, padding left out.\n"
-    parts = [head, _machine(peer), _speeds(settings), _details(settings), *map(_setting, settings)]
+    tables = [_machine(peer), _speeds(settings), _details(settings), *([_memory(memory)] if memory else [])]
+    parts = [head, *tables, *map(_setting, settings)]
     return "\n".join(parts)
 
 
@@ -72,7 +75,8 @@ def _details(settings: Sequence[Measured]) -> str:
     rows = zip(*(_column(own) for own in settings), strict=True)
     names = (
         *("parameters", "positions of a side in a batch", "shapes", "padding"),
-        *("first update, nothing compiled before", "first update, compiled before", "all shapes, compiled or read"),
+        *("first update, nothing compiled before", "first update, compiled before", "an update, of these seconds"),
+        "all shapes, compiled or read",
         *("most memory of our process", "most memory of PyTorch's process"),
         *("XLA: memory of the step", "the same, all logits at once", "ratio"),
     )
@@ -87,6 +91,7 @@ def _column(own: Measured) -> Iterator[str]:
     yield f"{ours['padding']:.1%}"
     yield f"{own.start.cold:.1f} s"
     yield f"{own.start.warm:.1f} s"
+    yield f"{statistics.median(turn.seconds for turn in _turns(own, 0)) / own.updates:.1f} s"
     yield f"{ours['compile_seconds']:.1f} s"
     for side in (0, 1):
         sizes = [turn.gib for turn in _turns(own, side)]
@@ -94,6 +99,26 @@ def _column(own: Measured) -> Iterator[str]:
     yield f"{ours['step_bytes'] / _GIB:.2f} GiB"
     yield f"{ours['dense_step_bytes'] / _GIB:.2f} GiB"
     yield f"{ours['step_bytes'] / ours['dense_step_bytes']:.0%}"
+
+
+def _memory(memory: Mapping[str, StepBytes]) -> str:
+    plain = memory["nothing"].state + memory["nothing"].dense
+    rows = [
+        (
+            choice,
+            *(f"{(own.state + needed) / _GIB:.2f} GiB" for needed in (own.chunked, own.dense)),
+            f"{(own.state + own.chunked) / (own.state + own.dense):.0%}",
+            f"{(own.state + own.chunked) / plain:.0%}",
+        )
+        for choice, own in memory.items()
+    ]
+    head = ("`Model.rematerialise`", "our loss, in chunks", "all logits at once", "ratio", "ratio to the plainest step")
+    return (
+        f"## Memory of an update\n\nThe base model with the paper's vocabulary of {PAPER_VOCABULARY:,}, "
+        f"{MEMORY_ROWS} pairs of {MEMORY_LENGTH} tokens a side on each device; parameters, Adam's moments and what the "
+        f"step needs beside, by XLA's account. The plainest step holds all logits and computes nothing twice.\n\n"
+        f"{table(head, rows)}"
+    )
 
 
 def _setting(own: Measured) -> str:

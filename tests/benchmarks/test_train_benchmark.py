@@ -10,6 +10,7 @@ from tiny_experiment import tiny_experiment
 
 from benchmarks import train_settings
 from benchmarks.train import require_one_model
+from benchmarks.train_memory import StepBytes
 from benchmarks.train_peer import write_for_peers
 from benchmarks.train_report import Measured, ratios, render, speeds, utilisations
 from benchmarks.train_side import Side, SideError, Turn
@@ -91,6 +92,13 @@ def measured(peer: dict | None) -> Measured:
     return Measured("tiny", tiny_experiment(), 4, Start(9.0, 3.0), OURS, peer, turns, {"attention": 3.0, "loss": 1.0})
 
 
+# GiB: with chunks 3 of 6 and 2 of 5, and of the plainest step's 6.
+MEMORY = {
+    "nothing": StepBytes(2**30, 2 * 2**30, 5 * 2**30),
+    "layers": StepBytes(2**30, 2**30, 4 * 2**30),
+}
+
+
 def test_hand_worked_figures():
     assert speeds(measured(PEER), 0) == [300, 200]
     assert speeds(measured(PEER), 1) == [200, 100]
@@ -99,15 +107,18 @@ def test_hand_worked_figures():
 
 
 def test_the_report_holds_them():
-    report = render([measured(PEER)])
+    report = render([measured(PEER)], MEMORY)
     speed = "250 (200 to 300)", "150 (100 to 200)", "1.75 (1.50 to 2.00)", "50.0% (50.0% to 50.0%)"
     assert ["tiny", *speed] in [[cell.strip() for cell in line.split("|")[1:-1]] for line in report.split("\n")]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in report.split("\n")]
+    assert ["nothing", "3.00 GiB", "6.00 GiB", "50%", "50%"] in rows
+    assert ["layers", "2.00 GiB", "5.00 GiB", "40%", "33%"] in rows
     for cell in ("1.50 GiB", "50%", "25.0%", "9.0 s", "3.0 s", "75.0%", "10.0%"):
         assert f" {cell} |" in report, cell
 
 
 def test_without_a_peer_the_report_says_nothing_of_one():
-    report = render([measured(None)])
+    report = render([measured(None)], {})
     assert "250 (200 to 300)" in report
     assert "PyTorch," not in report.replace("PyTorch, tokens/s", "")
     assert "torch" not in report
