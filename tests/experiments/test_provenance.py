@@ -19,7 +19,7 @@ SENTENCES = [[5, 6, 7], [8], [9, 10]]
 
 def data(**splits: EncodedCorpus) -> PreparedData:
     vocabulary = learn_vocabulary(["the small dog", "der kleine hund"], 29)
-    return PreparedData(vocabulary, {"train": random_corpus(1, 7), **splits}, {}, Report(7, {}))
+    return PreparedData(vocabulary, {"train": random_corpus(1, 7), **splits}, {}, Report(7, {}), None)
 
 
 def noted(**changes) -> dict:
