@@ -86,6 +86,7 @@ def test_no_words_have_no_tree():
     assert parse_of(" \t", said("NP NN /NP"), "tags", INVENTORY)[:2] == (None, Counter())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("constrained", [False, True])
 def test_each_parse_is_a_tree_over_exactly_the_words(constrained):
     told = []
@@ -101,6 +102,7 @@ def test_each_parse_is_a_tree_over_exactly_the_words(constrained):
         assert all(parse.translation.hypothesis.finished for parse in parses)
 
 
+@pytest.mark.slow
 def test_every_hypothesis_is_a_tree_whether_searched_for_or_drawn():
     for temperature in (None, 2.0):
         parses = parser(True, temperature).parse(SENTENCES)
@@ -111,6 +113,7 @@ def test_every_hypothesis_is_a_tree_whether_searched_for_or_drawn():
                 assert parse_of(" ".join(words), said(text), "tags", INVENTORY).repairs == {}
 
 
+@pytest.mark.slow
 def test_the_constraint_changes_no_score():
     """Log P of what is found is what the model says of it, whatever else it would rather have said."""
     _, _, model, params = learned()

@@ -75,6 +75,7 @@ def test_the_folder_alone_is_a_parser(run, tmp_path):
     assert is_well_formed(str(parses[5].tree))
 
 
+@pytest.mark.slow
 def test_a_constrained_search_scores_as_well(run, tmp_path):
     workdir = shutil.copytree(run[0], tmp_path / "run")
     ended = run_command(
