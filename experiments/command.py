@@ -51,7 +51,7 @@ def parser(description: str | None, *, gin_file_required: bool) -> Parser:
 
 
 def add_process_flags(flags: Parser) -> None:
-    """What `join_processes` reads."""
+    """What `joining` reads."""
     group = flags.add_argument_group("a run of several processes, each of which is started with the same other flags")
     group.add_argument("--distributed", action="store_true", help="as Slurm, Kubernetes or a TPU pod says")
     group.add_argument("--coordinator", metavar="HOST:PORT", help="of the first process; the port is one that is free")
@@ -59,21 +59,22 @@ def add_process_flags(flags: Parser) -> None:
     group.add_argument("--process_id", type=int, metavar="I", help="from 0; the first writes the workdir")
 
 
-def join_processes(flags: Parser, args: argparse.Namespace) -> None:
-    """Makes this process one of several, if the flags say so."""
+def joining(flags: Parser, args: argparse.Namespace) -> Callable[[], None]:
+    """Checks the flags; returns what then makes this process one of several, if they say so, and asks for devices."""
     given = args.coordinator, args.num_processes, args.process_id
     if args.distributed:
         if given != (None, None, None):
             flags.error("--distributed finds out what --coordinator, --num_processes and --process_id would say")
-        parallel.initialize()
-    elif given != (None, None, None):
-        if None in given:
-            flags.error("--coordinator, --num_processes and --process_id need each other")
-        if not re.fullmatch(r"\S+:\d+", args.coordinator):
-            flags.error(f"--coordinator={args.coordinator}: must be HOST:PORT")
-        if not 0 <= args.process_id < args.num_processes:
-            flags.error(f"--process_id={args.process_id}: must be from 0 to --num_processes - 1")
-        parallel.initialize(*given)
+        return parallel.initialize
+    if given == (None, None, None):
+        return lambda: None
+    if None in given:
+        flags.error("--coordinator, --num_processes and --process_id need each other")
+    if not re.fullmatch(r"\S+:\d+", args.coordinator):
+        flags.error(f"--coordinator={args.coordinator}: must be HOST:PORT")
+    if not 0 <= args.process_id < args.num_processes:
+        flags.error(f"--process_id={args.process_id}: must be from 0 to --num_processes - 1")
+    return lambda: parallel.initialize(*given)
 
 
 class StopOnSignal:

@@ -26,9 +26,10 @@ def main() -> None:
     flags.add_argument("--profile", type=int, metavar="N", help="trace N updates, into WORKDIR/profile")
     command.add_process_flags(flags)
     args = flags.parse_args()
+    join = command.joining(flags, args)
     experiment = load_experiment(args.gin_file, args.gin_param)
-    make_deterministic(experiment.training)  # before the devices are asked for
-    command.join_processes(flags, args)
+    make_deterministic(experiment.training)
+    join()
     with traced(command.observer(), args.workdir / "profile", args.profile) as observer:
         train_in(args.workdir, experiment, observer, accept_changes=args.accept_changes)
     parallel.finish()
