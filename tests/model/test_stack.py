@@ -82,6 +82,7 @@ def test_scanned_layers_drop_different_entries():
     assert 0.25 < (first != second).mean() < 0.75
 
 
+@pytest.mark.slow
 def test_what_is_computed_twice_needs_no_memory_meanwhile(small_model, build):
     def temporary_bytes(choice):
         model, variables = build(dataclasses.replace(small_model, num_layers=6, rematerialise=choice))

@@ -13,6 +13,8 @@ from transformer_jax.analysis.parsing_baselines.right_branching import read_righ
 from transformer_jax.metrics.bracketing.score import bracketing_score
 from transformer_jax.trees.bracket_files import parse_trees
 
+pytestmark = pytest.mark.slow  # all wait for one parser that is trained first
+
 
 def table4(root, *flags):
     return run_command("table4", f"--workdir={root}", *flags)
