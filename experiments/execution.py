@@ -47,7 +47,7 @@ def train_in(workdir: Path, experiment: Experiment, observer: Observer, *, accep
       FullDiscError, DeviceMemoryError: there is no room for what is to be written, or computed.
       UserError: of the data, the settings or the checkpoints; before the first step whatever can be known then.
     """
-    if line := make_deterministic(experiment.training):
+    if (line := make_deterministic(experiment.training)) and parallel.process_index() == 0:
         observer.say(line)
     with told_if_full(Path(experiment.data.cache_directory).expanduser()):
         data = prepare(experiment.data, experiment.cleaning, experiment.trees)

@@ -13,10 +13,8 @@ _FIRST_UPDATES = 20  # left out: most of them compile
 
 
 @contextmanager
-def traced(observer: Observer, folder: Path, updates: int | None) -> Iterator[Observer]:
+def traced(observer: Observer, folder: Path, updates: int) -> Iterator[Observer]:
     """Yields the same observer, under which so many updates are traced into `folder`, after this process's first 20.
-
-    None are with `updates` None.
 
     Both formats are written: TensorBoard reads the folder, Perfetto the file perfetto_trace.json.gz in it.
     """
@@ -25,10 +23,10 @@ def traced(observer: Observer, folder: Path, updates: int | None) -> Iterator[Ob
     def should_stop() -> bool:
         nonlocal made, tracing
         made += 1
-        if updates and made == _FIRST_UPDATES:
+        if made == _FIRST_UPDATES:
             jax.profiler.start_trace(str(folder), create_perfetto_trace=True)
             tracing = True
-        elif tracing and updates and made == _FIRST_UPDATES + updates:
+        elif tracing and made == _FIRST_UPDATES + updates:
             tracing = False
             jax.profiler.stop_trace()
             observer.say(f"{updates} updates traced in {folder}: tensorboard --logdir={folder}, or ui.perfetto.dev")

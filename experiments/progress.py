@@ -2,6 +2,8 @@
 
 import time
 from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -13,19 +15,29 @@ from transformer_jax.training.metrics_log import Record
 _SECONDS_BETWEEN_LINES = 10.0
 
 
-def prepare(data: Data, cleaning: Cleaning, trees: Trees) -> PreparedData:
-    """`prepare_data`, shown as it goes; where there is no terminal, by a line every ten seconds."""
+@contextmanager
+def telling(what: str) -> Iterator[Callable[[str], None]]:
+    """Yields what to tell each line to; where there is no terminal, one is shown every ten seconds."""
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     last = time.monotonic()
-    with console.status("preparing") as status:
+    with console.status(what) as status:
 
-        def show(what: str, done: int, total: int | None) -> None:
+        def tell(line: str) -> None:
             nonlocal last
-            line = f"{what}: {done:,}{f' of {total:,}' if total else ''} pairs" if done else what
             status.update(line)
             if not console.is_terminal and time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
                 console.print(line, markup=False)
                 last = time.monotonic()
+
+        yield tell
+
+
+def prepare(data: Data, cleaning: Cleaning, trees: Trees) -> PreparedData:
+    """`prepare_data`, shown as it goes."""
+    with telling("preparing") as tell:
+
+        def show(what: str, done: int, total: int | None) -> None:
+            tell(f"{what}: {done:,}{f' of {total:,}' if total else ''} pairs" if done else what)
 
         return prepare_data(data, cleaning, trees, show)
 

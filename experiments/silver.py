@@ -8,17 +8,13 @@ trees that needed repair. Then train on the union: Data.train = (("trees:gold.tr
 The same command again goes on where it was stopped or killed. Nothing that is there is overwritten.
 """
 
-import time
 from pathlib import Path
-
-from rich.console import Console
 
 from experiments import command
 from experiments.parser import read_parser
 from experiments.parsing.silver_file import SilverFile, Source, parser_of
+from experiments.progress import telling
 from experiments.workdir import read_experiment
-
-_SECONDS_BETWEEN_LINES = 10.0
 
 
 def main() -> None:
@@ -32,17 +28,8 @@ def main() -> None:
     experiment = read_experiment(args.workdir, args.gin_file, args.gin_param)
     source = Source(args.sentences, parser_of(args.workdir, experiment))
     parser = read_parser(args.workdir, experiment)
-    console, last = Console(stderr=True, soft_wrap=True, highlight=False), time.monotonic()
-    with console.status("parsing") as status:
-
-        def show(lines: int) -> None:
-            nonlocal last
-            status.update(f"parsing: {lines:,} lines")
-            if not console.is_terminal and time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
-                console.print(f"parsing: {lines:,} lines", markup=False)
-                last = time.monotonic()
-
-        counts = silver.make(source, parser, show)
+    with telling("parsing") as tell:
+        counts = silver.make(source, parser, lambda lines: tell(f"parsing: {lines:,} lines"))
     for line in counts.told():
         print(line)
     print(f"written: {args.output}, {silver.provenance}")

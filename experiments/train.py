@@ -7,6 +7,7 @@ On several machines, or in several processes on one, the same command is started
 ... --coordinator=first-machine:4321 --num_processes=2 --process_id=0
 """
 
+from contextlib import nullcontext
 from pathlib import Path
 
 from experiments import command
@@ -26,11 +27,15 @@ def main() -> None:
     flags.add_argument("--profile", type=int, metavar="N", help="trace N updates, into WORKDIR/profile")
     command.add_process_flags(flags)
     args = flags.parse_args()
+    if args.profile is not None and args.profile < 1:
+        flags.error(f"--profile={args.profile}: must be at least 1")
     join = command.joining(flags, args)
     experiment = load_experiment(args.gin_file, args.gin_param)
     make_deterministic(experiment.training)
     join()
-    with traced(command.observer(), args.workdir / "profile", args.profile) as observer:
+    watching = command.observer()
+    profiled = traced(watching, args.workdir / "profile", args.profile) if args.profile else nullcontext(watching)
+    with profiled as observer:
         train_in(args.workdir, experiment, observer, accept_changes=args.accept_changes)
     parallel.finish()
 

@@ -78,6 +78,7 @@ def test_a_sentence_s_samples_are_its_own(generator, samples):
     assert not same(twice[1], samples[5])
 
 
+@pytest.mark.slow
 def test_near_no_temperature_they_are_the_greedy_translation(model, params):
     cold = dataclasses.replace(DECODING, sampling_temperature=1e-9, beam_size=2)
     greedy = dataclasses.replace(DECODING, sampling_temperature=None, beam_size=1)

@@ -71,6 +71,7 @@ def test_a_finished_sweep_is_only_reported_on(workdir, config):
     assert {name: digest for name, digest in snapshot(workdir).items() if name.startswith("trial_")} == before
 
 
+@pytest.mark.slow
 def test_a_trained_run_is_decoded_with_in_every_way_of_the_grid(workdir, tmp_path):
     run = workdir / "trial_0001" / "seed_1"
     before = snapshot(run)

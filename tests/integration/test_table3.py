@@ -97,6 +97,7 @@ def test_a_dry_run_lists_what_is_left_and_makes_nothing(folders, scale):
     assert snapshot(folders["at_once"]) == before
 
 
+@pytest.mark.slow
 def test_a_dry_run_before_any_run_measures_the_speed_and_needs_no_data(scale, tmp_path):
     ended = table3(scale, tmp_path / "new", "--dry_run", '--gin_param=Data.directory = "nowhere"')
     assert ended.code == 0

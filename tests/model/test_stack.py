@@ -55,7 +55,10 @@ def gradient(model, *, deterministic):
     return jax.jit(jax.value_and_grad(number))
 
 
-@pytest.mark.parametrize(("choices", "deterministic"), [(CHOICES, True), (("elementwise", "layers"), False)])
+@pytest.mark.parametrize(
+    ("choices", "deterministic"),
+    [pytest.param(CHOICES, True, marks=pytest.mark.slow), (("elementwise", "layers"), False)],
+)
 def test_no_result_depends_on_what_is_computed_twice(choices, deterministic, small_model, build):
     """Nor does what is dropped: the second time the same entries are."""
     rates = {"attention_dropout_rate": 0.3, "feed_forward_dropout_rate": 0.3, "dropout_rate": 0.3}

@@ -10,8 +10,6 @@ from experiments import parse
 from transformer_jax.trees.bracket_files import parse_tree, parse_trees
 from transformer_jax.trees.drawing.text import text_drawing
 
-pytestmark = pytest.mark.slow  # all wait for one parser that is trained first
-
 LONG = b" ".join([b"the old dog sees a cat"] * 15)
 STRANGE = {
     b"": [],

@@ -11,8 +11,6 @@ from tiny_commands import require_one_line, run_command, snapshot
 from experiments.parsing import silver_file, silver_parts
 from transformer_jax.trees.bracket_files import parse_tree, parse_trees
 
-pytestmark = pytest.mark.slow  # all wait for one parser that is trained first
-
 STRANGE = ["", "the dog " * 40, "the (dog"]
 
 

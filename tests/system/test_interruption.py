@@ -56,6 +56,7 @@ def parameters_of(workdir):
     return newest.name, (newest / "manifest" / "metadata").read_text()
 
 
+@pytest.mark.slow
 def test_interruptions_leave_no_trace(train, tmp_path):
     with train(tmp_path / "undisturbed") as process:
         process.communicate()

@@ -55,6 +55,7 @@ def require_well(*workers: subprocess.Popen) -> None:
         assert worker.returncode == 0, err
 
 
+@pytest.mark.slow
 def test_two_workers_share_the_trials_and_run_none_twice(tmp_path, storage):
     workdir = tmp_path / "sweep"
     require_well(*[start(workdir, storage, seconds=0.1) for _ in range(2)])
@@ -65,6 +66,7 @@ def test_two_workers_share_the_trials_and_run_none_twice(tmp_path, storage):
     require_all_finished(workdir, storage)
 
 
+@pytest.mark.slow
 def test_the_trial_of_a_killed_worker_is_gone_on_with_by_another(tmp_path, storage):
     workdir = tmp_path / "sweep"
     workers = [start(workdir, storage, seconds=0.1) for _ in range(2)]

@@ -137,22 +137,24 @@ def test_more_than_the_setting_allows_ends_the_run(tmp_path):
     assert Checkpoints(tmp_path / "checkpoints", keep=3).steps[-1] == 9
 
 
-@pytest.mark.parametrize("at", [14, *(pytest.param(at, marks=pytest.mark.slow) for at in (2, 5, 8, 17, 19, 22))])
-def test_killed_after_any_update_it_ends_the_same(undisturbed, tmp_path, at):
-    """There are 13 updates and 11 that are undone."""
-    plant(tmp_path, WORD)
-    with pytest.raises(KilledError):
-        run(tmp_path, should_stop=Killer(at))
-    run(tmp_path)
-    assert_equal(newest(tmp_path), newest(undisturbed))
-    assert lasting(tmp_path) == lasting(undisturbed)
+def killed(hook, at, *, slow=False):
+    return pytest.param({hook: Killer(at)}, id=f"{hook}-{at}", marks=[pytest.mark.slow] if slow else [])
 
 
-@pytest.mark.parametrize("at", [5, pytest.param(6, marks=pytest.mark.slow)])
-def test_killed_around_the_record_of_a_skip_it_ends_the_same(undisturbed, tmp_path, at):
+@pytest.mark.parametrize(
+    "killer",
+    [
+        killed("should_stop", 14),
+        *(killed("should_stop", at, slow=True) for at in (2, 5, 8, 17, 19, 22)),
+        killed("record", 5),
+        killed("record", 6, slow=True),
+    ],
+)
+def test_killed_after_any_update_or_record_it_ends_the_same(undisturbed, tmp_path, killer):
+    """There are 13 updates and 11 that are undone; the records are those around that of a skip."""
     plant(tmp_path, WORD)
     with pytest.raises(KilledError):
-        run(tmp_path, record=Killer(at))
+        run(tmp_path, **killer)
     run(tmp_path)
     assert_equal(newest(tmp_path), newest(undisturbed))
     assert lasting(tmp_path) == lasting(undisturbed)

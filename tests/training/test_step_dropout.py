@@ -18,10 +18,10 @@ pytestmark = pytest.mark.usefixtures("quick_to_compile")
 PAIR = np.array([[7, 11, 5, 29, 2]], np.int32), np.array([[13, 4, 2]], np.int32)
 
 
-@pytest.fixture
-def loss(one_layer, params, training):
+@pytest.fixture(params=["threefry2x32", "rbg"])
+def loss(request, one_layer, params, training):
     """The loss of an update at a step, of one pair that every device has in each of its micro-batches."""
-    return partial(loss_of_pair, dropping(one_layer), params, training)
+    return partial(loss_of_pair, dropping(one_layer), params, dataclasses.replace(training, random_bits=request.param))
 
 
 def dropping(model: Transformer) -> Transformer:
