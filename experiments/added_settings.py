@@ -8,6 +8,8 @@ from typing import Any
 
 ADDED: dict[str, Any] = {
     "Model.rematerialise": "nothing",
+    "Model.encoder_neighbourhood": None,
+    "Model.decoder_neighbourhood": None,
     "Training.label_smoothing_over": "others",
     "Training.skip_non_finite": 0,
     "Training.random_bits": "threefry2x32",

@@ -17,7 +17,7 @@ from transformer_jax.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[1]
 Source = Literal["paper", "code", "derived"]
-CHAPTERS = {"3": "Architecture", "5": "Training", "6": "Decoding and scoring"}
+CHAPTERS = {"3": "Architecture", "4": "Why self-attention", "5": "Training", "6": "Decoding and scoring"}
 KINDS = ("held", "departs", "missing")
 _INTRODUCTION = """\
 # Fidelity

@@ -48,6 +48,8 @@ def small_model() -> config.Model:
         dropout_rate=0.1,
         attention_dropout_rate=0.0,
         feed_forward_dropout_rate=0.0,
+        encoder_neighbourhood=None,
+        decoder_neighbourhood=None,
         positions="sinusoidal",
         max_length=31,
         pre_norm=False,

@@ -14,6 +14,9 @@ from transformer_jax.special_ids import BOS_ID
 
 Array = np.ndarray
 Params = Mapping[str, Any]
+Around = tuple[float, float]  # how many positions before a query's own and after it are visible
+EVERYWHERE: Around = (math.inf, math.inf)
+UP_TO_ITS_OWN: Around = (math.inf, 0)
 
 
 def softmax(scores: Array) -> Array:
@@ -21,23 +24,19 @@ def softmax(scores: Array) -> Array:
     return exponentials / exponentials.sum()
 
 
-def attention(queries: Array, keys: Array, values: Array, *, causal: bool = False) -> tuple[Array, Array]:
-    """Equation (1) for queries [Q, K], keys [M, K], values [M, V]: the output [Q, V] and the weights [Q, M].
-
-    With `causal`, query i is given the first i + 1 keys.
-    """
+def attention(queries: Array, keys: Array, values: Array, around: Around = EVERYWHERE) -> tuple[Array, Array]:
+    """Equation (1) for queries [Q, K], keys [M, K], values [M, V]: the output [Q, V] and the weights [Q, M]."""
     output = np.zeros((len(queries), values.shape[1]))
     weights = np.zeros((len(queries), len(keys)))
     for i, query in enumerate(queries):
-        visible = i + 1 if causal else len(keys)
-        scores = [query @ key / math.sqrt(len(query)) for key in keys[:visible]]
-        weights[i, :visible] = softmax(np.array(scores))
+        visible = [j for j in range(len(keys)) if i - around[0] <= j <= i + around[1]]
+        weights[i, visible] = softmax(np.array([query @ keys[j] / math.sqrt(len(query)) for j in visible]))
         for weight, value in zip(weights[i], values, strict=True):
             output[i] += weight * value
     return output, weights
 
 
-def multi_head_attention(x: Array, memory: Array, p: Params, *, causal: bool = False) -> tuple[Array, Array]:
+def multi_head_attention(x: Array, memory: Array, p: Params, around: Around = EVERYWHERE) -> tuple[Array, Array]:
     """Section 3.2.2: Concat(head_1, ..., head_h) W_O, and each head's weights [H, Q, M]."""
     heads, weights = [], []
     for head in range(p["query"]["kernel"].shape[1]):
@@ -45,7 +44,7 @@ def multi_head_attention(x: Array, memory: Array, p: Params, *, causal: bool = F
             of @ _wide(p[name]["kernel"])[:, head] + (_wide(p[name]["bias"])[head] if "bias" in p[name] else 0.0)
             for of, name in ((x, "query"), (memory, "key"), (memory, "value"))
         )
-        head_output, head_weights = attention(queries, keys, values, causal=causal)
+        head_output, head_weights = attention(queries, keys, values, around)
         heads.append(head_output)
         weights.append(head_weights)
     w_o = _wide(p["output"]["kernel"])
@@ -121,7 +120,7 @@ def _positions(model: config.Model, p: Params, length: int) -> Array:
 
 
 def _layer(model: config.Model, p: Params, x: Array, encoded: Array | None) -> Array:
-    causal = encoded is not None
+    around = _around(model, decoder=encoded is not None)
 
     def residual(x: Array, name: str, sublayer: Callable[[Array], Array]) -> Array:
         def norm(z: Array) -> Array:
@@ -129,10 +128,18 @@ def _layer(model: config.Model, p: Params, x: Array, encoded: Array | None) -> A
 
         return x + sublayer(norm(x)) if model.pre_norm else norm(x + sublayer(x))
 
-    x = residual(x, "self_attention", lambda z: multi_head_attention(z, z, p["self_attention"], causal=causal)[0])
+    x = residual(x, "self_attention", lambda z: multi_head_attention(z, z, p["self_attention"], around)[0])
     if encoded is not None:
         x = residual(x, "source_attention", lambda z: multi_head_attention(z, encoded, p["source_attention"])[0])
     return residual(x, "feed_forward", lambda z: feed_forward(z, p["feed_forward"]))
+
+
+def _around(model: config.Model, *, decoder: bool) -> Around:
+    """Of a neighbourhood of r positions: the own and those before it in the decoder, as many on both sides else."""
+    r = model.decoder_neighbourhood if decoder else model.encoder_neighbourhood
+    if r is None:
+        return UP_TO_ITS_OWN if decoder else EVERYWHERE
+    return (r - 1, 0) if decoder else (r // 2, r - 1 - r // 2)
 
 
 def _wide(x: Any) -> Array:

@@ -13,6 +13,7 @@ VALID = {
     config.Model: {
         "num_layers": 2, "d_model": 14, "d_ff": 23, "num_heads": 3, "d_k": 5, "d_v": 7, "dropout_rate": 0.1,
         "attention_dropout_rate": 0.0, "feed_forward_dropout_rate": 0.0, "positions": "sinusoidal", "max_length": 31,
+        "encoder_neighbourhood": 5, "decoder_neighbourhood": None,
         "pre_norm": False, "attention_biases": False, "shared_embedding": True, "layer_norm_epsilon": 1e-6,
         "compute_dtype": "float32",
         "rematerialise": "elementwise",

@@ -26,6 +26,8 @@ BASE = {
     "Training.num_steps": 100_000,
     "Model.attention_dropout_rate": 0.0,
     "Model.feed_forward_dropout_rate": 0.0,
+    "Model.encoder_neighbourhood": None,
+    "Model.decoder_neighbourhood": None,
     "Model.positions": "sinusoidal",
     "Model.max_length": 512,
     "Model.pre_norm": False,

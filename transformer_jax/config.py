@@ -36,6 +36,8 @@ class Model(Checked):
     dropout_rate: float  # P_drop: on each sub-layer's output and on the sums of embeddings and positions
     attention_dropout_rate: float  # on the attention weights; 0 in the paper
     feed_forward_dropout_rate: float  # after the ReLU; 0 in the paper
+    encoder_neighbourhood: int | None  # r, of restricted self-attention, section 4, centred; None: all positions
+    decoder_neighbourhood: int | None  # the same, its last position the query's own
     positions: Positions
     max_length: int  # the longest sequence, in tokens; a learned position table has this many rows
     pre_norm: bool  # normalise before each sub-layer, and once after each stack, instead of after each residual sum
@@ -48,6 +50,7 @@ class Model(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require_at_least(1, "num_layers", "d_model", "d_ff", "num_heads", "d_k", "d_v", "max_length")
+        self.require_at_least(1, "encoder_neighbourhood", "decoder_neighbourhood")
         self.require_rate("dropout_rate", "attention_dropout_rate", "feed_forward_dropout_rate")
         self.require_positive("layer_norm_epsilon")
         even = self.positions == "learned" or self.d_model % 2 == 0

@@ -26,9 +26,9 @@ DECODING = config.Decoding(
 )  # fmt: skip
 SIZES = config.Model(
     num_layers=2, d_model=14, d_ff=23, num_heads=3, d_k=5, d_v=7, dropout_rate=0.1, attention_dropout_rate=0.0,
-    feed_forward_dropout_rate=0.0, positions="sinusoidal", max_length=MAX_LENGTH, pre_norm=False,
-    attention_biases=False, shared_embedding=True, layer_norm_epsilon=1e-6, compute_dtype="float32",
-    rematerialise="nothing",
+    feed_forward_dropout_rate=0.0, encoder_neighbourhood=None, decoder_neighbourhood=None, positions="sinusoidal",
+    max_length=MAX_LENGTH, pre_norm=False, attention_biases=False, shared_embedding=True, layer_norm_epsilon=1e-6,
+    compute_dtype="float32", rematerialise="nothing",
 )  # fmt: skip
 MODEL = Transformer(SIZES, VOCAB_SIZE)
 

@@ -93,3 +93,11 @@ def test_special_tokens_do_not_read_like_text():
 def test_a_piece_that_is_there_twice_is_named():
     with pytest.raises(ExportError, match="the piece 'b' twice"):
         distinct_tokens(["<pad>", "<s>", "</s>", "<unk>", "a", "b", "b"])
+
+
+@pytest.mark.parametrize("setting", ["encoder_neighbourhood", "decoder_neighbourhood"])
+def test_what_it_cannot_compute_is_refused(tmp_path, setting):
+    model = tiny_experiment(**{setting: 3}).model
+    with pytest.raises(ExportError, match=f"Model.{setting} = 3: CTranslate2 knows no restricted"):
+        save_ctranslate2(tmp_path, model, random_params(model, VOCAB_SIZE), VOCABULARY)
+    assert not list(tmp_path.iterdir())

@@ -21,12 +21,14 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "pre_norm": {"pre_norm": True},
     "learned_and_biases": {"positions": "learned", "attention_biases": True},
     "unshared_and_sines_then_cosines": {"shared_embedding": False, "positions": "sines_then_cosines"},
+    "restricted": {"encoder_neighbourhood": 2, "decoder_neighbourhood": 3},
     "all_at_once": {
         "pre_norm": True,
         "attention_biases": True,
         "positions": "sines_then_cosines",
         "shared_embedding": False,
         "layer_norm_epsilon": 0.1,
+        "decoder_neighbourhood": 2,
     },
 }
 

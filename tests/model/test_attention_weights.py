@@ -50,5 +50,7 @@ def test_the_first_layer_s_weights_agree_with_numpy(weights, small_model, build)
     _, expected = oracle.multi_head_attention(x, x, params["encoder"]["layers_0"]["self_attention"])
     np.testing.assert_allclose(weights.encoder[0][0], expected, atol=1e-5)
     y = table[[1, *TARGET[0][:-1]]] * 14**0.5 + oracle.sinusoids(7, 14)
-    _, expected = oracle.multi_head_attention(y, y, params["decoder"]["layers_0"]["self_attention"], causal=True)
+    _, expected = oracle.multi_head_attention(
+        y, y, params["decoder"]["layers_0"]["self_attention"], oracle.UP_TO_ITS_OWN
+    )
     np.testing.assert_allclose(weights.decoder[0][0], expected, atol=1e-5)

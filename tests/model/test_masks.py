@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from transformer_jax.model.masks import causal_mask, history_mask, padding_mask
+from transformer_jax.model.masks import RestrictedMask, causal_mask, centred, history_mask, padding_mask, trailing
 
 
 def test_padding_mask_hides_the_pad_id_and_nothing_else():
@@ -39,3 +39,24 @@ def test_history_mask_of_one_beam_is_a_row_of_the_causal_mask():
     for position in range(5):
         mask = history_mask(jnp.zeros((1, 1, 5), jnp.int32), jnp.array(position))
         np.testing.assert_array_equal(mask[0, 0, 0], causal_mask(5)[0, 0, position])
+
+
+def test_a_neighbourhood_by_hand():
+    """Of an even number of positions one more stands before the own one."""
+    visible = jnp.array([[True, True, True, False]])
+    np.testing.assert_array_equal(
+        RestrictedMask(visible, centred(2)).in_full(), [[[[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 0]]]]
+    )
+    np.testing.assert_array_equal(
+        RestrictedMask(visible, centred(3)).in_full(), [[[[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 0], [0, 0, 1, 0]]]]
+    )
+    np.testing.assert_array_equal(
+        RestrictedMask(visible, trailing(3)).in_full(), [[[[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 0]]]]
+    )
+
+
+def test_history_mask_of_a_neighbourhood_is_a_row_of_its_mask():
+    everywhere = RestrictedMask(jnp.ones((1, 5), bool), trailing(2)).in_full()
+    for position in range(5):
+        mask = history_mask(jnp.zeros((1, 1, 5), jnp.int32), jnp.array(position), 2)
+        np.testing.assert_array_equal(mask[0, 0, 0], everywhere[0, 0, position])

@@ -10,13 +10,16 @@ symbols of the paper, a query side of Q positions and a memory of M, one layer's
 
 An encoder layer has one attention (Q = M = S) and one feed-forward network (Q = S), a decoder layer two attentions
 (Q = M = T; Q = T, M = S) and one network (Q = T); there are N of each. The softmax's matrix adds T d_model V. Decoder
-self-attention counts in full: the code computes the scores that the causal mask then hides.
+self-attention counts in full: the code computes the scores that the causal mask then hides. Restricted self-attention
+counts the blocks that it computes, too, instead of M in the third line.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from transformer_jax import config
+from transformer_jax.model.masks import Neighbourhood, centred, trailing
+from transformer_jax.model.restricted_attention import blocks_for
 
 _FLOPS_PER_MULTIPLY_ADD = 2.0
 Length = int | float  # tokens of a sequence; the mean of many need not be whole
@@ -27,8 +30,12 @@ def forward_flops(model: config.Model, vocab_size: int, *, source: Length, targe
 
     Of mean lengths it is the mean over pairs, but for the terms in Q M: those fall short by the lengths' (co)variances.
     """
-    encoder_layer = _attention(model, source, source) + _feed_forward(model, source)
-    decoder_layer = _attention(model, target, target) + _attention(model, target, source) + _feed_forward(model, target)
+    encoder_size, decoder_size = model.encoder_neighbourhood, model.decoder_neighbourhood
+    near_source = _positions_read(source, encoder_size and centred(encoder_size))
+    near_target = _positions_read(target, decoder_size and trailing(decoder_size))
+    encoder_layer = _attention(model, source, source, near_source) + _feed_forward(model, source)
+    self_attention = _attention(model, target, target, near_target)
+    decoder_layer = self_attention + _attention(model, target, source, source) + _feed_forward(model, target)
     logits = target * model.d_model * vocab_size
     return _FLOPS_PER_MULTIPLY_ADD * (model.num_layers * (encoder_layer + decoder_layer) + logits)
 
@@ -54,11 +61,16 @@ def utilisation(model: config.Model, vocab_size: int, record: Mapping[str, Any],
     return updates_per_second * pairs * training_flops(model, vocab_size, source=source, target=target) / peak
 
 
-def _attention(model: config.Model, queries: Length, memory: Length) -> Length:
-    """Multiply-adds of one multi-head attention."""
+def _positions_read(length: Length, neighbourhood: Neighbourhood | None) -> Length:
+    """How many positions of self-attention's memory each query is multiplied with."""
+    return length if neighbourhood is None else blocks_for(length, neighbourhood).read
+
+
+def _attention(model: config.Model, queries: Length, memory: Length, read: Length) -> Length:
+    """Multiply-adds of one multi-head attention that multiplies each query with `read` positions of its memory."""
     heads_k, heads_v = model.num_heads * model.d_k, model.num_heads * model.d_v
     projections = (queries + memory) * model.d_model * (heads_k + heads_v)
-    return projections + queries * memory * (heads_k + heads_v)
+    return projections + queries * read * (heads_k + heads_v)
 
 
 def _feed_forward(model: config.Model, positions: Length) -> Length:

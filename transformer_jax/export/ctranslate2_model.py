@@ -27,8 +27,11 @@ def save_ctranslate2(folder: Path, model: config.Model, params: Params, vocabula
     """Writes the model into an existing folder, for `ctranslate2.Translator`. Sources are tokens without an end token.
 
     Raises:
-      ExportError: two pieces of the vocabulary are the same.
+      ExportError: two pieces of the vocabulary are the same, or self-attention is restricted to a neighbourhood.
     """
+    for setting in ("encoder_neighbourhood", "decoder_neighbourhood"):
+        if (size := getattr(model, setting)) is not None:
+            raise ExportError(f"Model.{setting} = {size}: CTranslate2 knows no restricted self-attention")
     params = jax.tree.map(lambda leaf: np.asarray(leaf, np.float32), params)
     tokens = distinct_tokens(vocabulary.tokens(range(vocabulary.size)))
     spec = _spec(model)

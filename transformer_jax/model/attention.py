@@ -1,52 +1,19 @@
-"""Scaled dot-product and multi-head attention, section 3.2.
+"""Multi-head attention, section 3.2.2.
 
-Attention reads a *memory*, the projected keys and values. Encoder self-attention, masked decoder self-attention,
-attention over the encoder's output and cached decoding are one module with four memories.
+It reads a *memory*, the projected keys and values. Encoder self-attention, masked decoder self-attention, attention
+over the encoder's output and cached decoding are one module with four memories; which positions of one a query may
+attend to, and whether it is multiplied with the others at all, is said by the mask.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 import flax.linen as nn
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from transformer_jax.model.dot_product import Memory, scaled_dot_product_attention
 from transformer_jax.model.dropout import Dropout
 from transformer_jax.model.initializers import uniform_fan_in
-
-
-class Memory(NamedTuple):
-    """What queries attend to. Heads stand before positions: a step of cached decoding then reads contiguous rows."""
-
-    keys: Float[Array, "*B H M K"]
-    values: Float[Array, "*B H M V"]
-
-
-def masked_softmax(scores: Float[Array, "B H Q M"], mask: Bool[Array, "#B #H #Q #M"]) -> Float[Array, "B H Q M"]:
-    """Softmax in float32 over the positions the mask allows; a row that allows none is zero, with zero gradient."""
-    scores = jnp.where(mask, scores.astype(jnp.float32), jnp.finfo(jnp.float32).min)
-    return jnp.where(mask, jax.nn.softmax(scores, axis=-1), 0.0)
-
-
-def scaled_dot_product_attention(
-    queries: Float[Array, "B H Q K"],
-    memory: Memory,
-    mask: Bool[Array, "#B #H #Q #M"],
-    drop: Callable[[Array], Array] = lambda weights: weights,
-) -> tuple[Float[Array, "B H Q V"], Float[Array, "B H Q M"]]:
-    """softmax(Q K^T / sqrt(d_k)) V, equation (1), and the softmax's weights.
-
-    Args:
-      queries: projected queries.
-      memory: projected keys [B, H, M, K] and values [B, H, M, V].
-      mask: True where a query may attend; a query that may attend nowhere gets zeros.
-      drop: applied to the weights before they meet the values (attention dropout).
-    """
-    d_k = queries.shape[-1]
-    scores = jnp.einsum("bhqk,bhmk->bhqm", queries * d_k**-0.5, memory.keys)
-    weights = masked_softmax(scores, mask)
-    return jnp.einsum("bhqm,bhmv->bhqv", drop(weights).astype(queries.dtype), memory.values), weights
+from transformer_jax.model.masks import RestrictedMask
+from transformer_jax.model.restricted_attention import restricted_attention
 
 
 class Projection(nn.Module):
@@ -94,12 +61,21 @@ class MultiHeadAttention(nn.Module):
         return Memory(self.key(x), self.value(x))
 
     def attend(
-        self, x: Float[Array, "B Q D"], memory: Memory, mask: Bool[Array, "#B #H #Q #M"], *, deterministic: bool
+        self,
+        x: Float[Array, "B Q D"],
+        memory: Memory,
+        mask: Bool[Array, "#B #H #Q #M"] | RestrictedMask,
+        *,
+        deterministic: bool,
     ) -> tuple[Float[Array, "B Q D"], Float[Array, "B H Q M"]]:
         """Queries of `x` attend to `memory`. Returns the output and each head's weights."""
 
         def drop(weights: Array) -> Array:
             return self.dropout(weights, deterministic=deterministic)
 
-        heads, weights = scaled_dot_product_attention(self.query(x), memory, mask, drop)
+        queries = self.query(x)
+        if isinstance(mask, RestrictedMask):
+            heads, weights = restricted_attention(queries, memory, mask, drop)
+        else:
+            heads, weights = scaled_dot_product_attention(queries, memory, mask, drop)
         return self.output(heads), weights

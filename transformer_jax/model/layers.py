@@ -8,10 +8,12 @@ import jax
 from jaxtyping import Array, Bool, Float, Int
 
 from transformer_jax import config
-from transformer_jax.model.attention import Memory, MultiHeadAttention
+from transformer_jax.model.attention import MultiHeadAttention
+from transformer_jax.model.dot_product import Memory
 from transformer_jax.model.dropout import Dropout
 from transformer_jax.model.feed_forward import FeedForward
 from transformer_jax.model.layer_norm import LayerNorm
+from transformer_jax.model.masks import RestrictedMask
 
 Extra = TypeVar("Extra")
 
@@ -55,7 +57,7 @@ class EncoderLayer(nn.Module):
         self.feed_forward_residual = Residual(self.config)
 
     def __call__(
-        self, x: Float[Array, "B S D"], mask: Bool[Array, "B 1 1 S"], *, deterministic: bool
+        self, x: Float[Array, "B S D"], mask: Bool[Array, "B 1 1 S"] | RestrictedMask, *, deterministic: bool
     ) -> tuple[Float[Array, "B S D"], Float[Array, "B H S S"]]:
         """Returns the layer's output and its attention weights."""
 
@@ -90,7 +92,7 @@ class DecoderLayer(nn.Module):
     def __call__(
         self,
         x: Float[Array, "B T D"],
-        self_mask: Bool[Array, "1 1 T T"],
+        self_mask: Bool[Array, "1 1 T T"] | RestrictedMask,
         encoded: Float[Array, "B S D"],
         source_mask: Bool[Array, "B 1 1 S"],
         *,

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from transformer_jax import config
-from transformer_jax.model.attention import Memory
+from transformer_jax.model.dot_product import Memory
 from transformer_jax.model.dropout import Dropout
 from transformer_jax.model.embedding import Embedding, Positions
 from transformer_jax.model.layer_norm import LayerNorm
 from transformer_jax.model.layers import DecoderLayer, EncoderLayer
-from transformer_jax.model.masks import causal_mask, history_mask, padding_mask
+from transformer_jax.model.masks import RestrictedMask, causal_mask, centred, history_mask, padding_mask, trailing
 from transformer_jax.model.stack import apply_layers
 from transformer_jax.special_ids import BOS_ID
 
@@ -71,8 +71,11 @@ class Encoder(nn.Module):
     ) -> tuple[Float[Array, "B S D"], Float[Array, "layers B H S S"]]:
         """Returns the outputs and every layer's weights."""
 
+        size = self.config.encoder_neighbourhood
+        self_mask = mask if size is None else RestrictedMask(mask[:, 0, 0], centred(size))
+
         def apply(layer: EncoderLayer, x: Array) -> tuple[Array, Array]:
-            return layer(x, mask, deterministic=deterministic)
+            return layer(x, self_mask, deterministic=deterministic)
 
         x = self.dropout(embedded + self.positions.first(embedded.shape[1]), deterministic=deterministic)
         x, weights = _through(self, apply, x, deterministic=deterministic)
@@ -104,10 +107,12 @@ class Decoder(nn.Module):
         deterministic: bool,
     ) -> tuple[Float[Array, "B T D"], tuple[Float[Array, "layers B H T T"], Float[Array, "layers B H T S"]]]:
         """All positions at once; returns outputs and every layer's weights over the target and over the source."""
-        length = embedded.shape[1]
+        length, size = embedded.shape[1], self.config.decoder_neighbourhood
+        everywhere = jnp.ones(embedded.shape[:2], bool)
+        self_mask = causal_mask(length) if size is None else RestrictedMask(everywhere, trailing(size))
 
         def apply(layer: DecoderLayer, x: Array) -> tuple[Array, tuple[Array, Array]]:
-            return layer(x, causal_mask(length), encoded, source_mask, deterministic=deterministic)
+            return layer(x, self_mask, encoded, source_mask, deterministic=deterministic)
 
         x = self.dropout(embedded + self.positions.first(length), deterministic=deterministic)
         x, weights = _through(self, apply, x, deterministic=deterministic)
@@ -122,7 +127,7 @@ class Decoder(nn.Module):
         source: Source,
     ) -> tuple[Float[Array, "B beam D"], tuple[Memory, ...]]:
         """One position of each beam, given the cache of those before it."""
-        mask = history_mask(lanes, position)
+        mask = history_mask(lanes, position, self.config.decoder_neighbourhood)
         x = (embedded + self.positions.at(position)).astype(self.config.compute_dtype)
         extended = []
         for layer, past, memory in zip(self.layers, cache, source.memories, strict=True):

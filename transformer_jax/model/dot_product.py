@@ -1,0 +1,41 @@
+"""Scaled dot-product attention, section 3.2.1, of queries to a *memory*: projected keys and values."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+
+class Memory(NamedTuple):
+    """What queries attend to. Heads stand before positions: a step of cached decoding then reads contiguous rows."""
+
+    keys: Float[Array, "*B M K"]
+    values: Float[Array, "*B M V"]
+
+
+def masked_softmax(scores: Float[Array, "*B Q M"], mask: Bool[Array, "*#B #Q #M"]) -> Float[Array, "*B Q M"]:
+    """Softmax in float32 over the positions the mask allows; a row that allows none is zero, with zero gradient."""
+    scores = jnp.where(mask, scores.astype(jnp.float32), jnp.finfo(jnp.float32).min)
+    return jnp.where(mask, jax.nn.softmax(scores, axis=-1), 0.0)
+
+
+def scaled_dot_product_attention(
+    queries: Float[Array, "*B Q K"],
+    memory: Memory,
+    mask: Bool[Array, "*#B #Q #M"],
+    drop: Callable[[Array], Array] = lambda weights: weights,
+) -> tuple[Float[Array, "*B Q V"], Float[Array, "*B Q M"]]:
+    """softmax(Q K^T / sqrt(d_k)) V, equation (1), and the softmax's weights, of each sentence and head.
+
+    Args:
+      queries: projected queries.
+      memory: projected keys [*B, M, K] and values [*B, M, V].
+      mask: True where a query may attend; a query that may attend nowhere gets zeros.
+      drop: applied to the weights before they meet the values (attention dropout).
+    """
+    d_k = queries.shape[-1]
+    scores = jnp.einsum("...qk,...mk->...qm", queries * d_k**-0.5, memory.keys)
+    weights = masked_softmax(scores, mask)
+    return jnp.einsum("...qm,...mv->...qv", drop(weights).astype(queries.dtype), memory.values), weights
