@@ -5,7 +5,7 @@ RUN := $(VENV)/bin/python
 # Larger pages for malloc, which training on CPUs may gain from; without effect where glibc does not know the setting.
 FAST := GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 
-.PHONY: quickstart sweep bench-data bench-decode bench-train faults test test-slow lint format clean
+.PHONY: quickstart sweep bench-data bench-decode bench-train faults docs test test-slow lint format clean
 
 quickstart: $(VENV)/.run
 	$(FAST) $(RUN) -m experiments.train --gin_file=gin_configs/quickstart.gin --workdir=runs/quickstart
@@ -29,6 +29,10 @@ bench-train: $(VENV)/.run .venv-peers/.run
 # Kills and other faults on a small run, 200 kills in all, a quarter of an hour: writes docs/reliability.md.
 faults: $(VENV)/.dev
 	PYTHONPATH=tests $(RUN) -m faults --kills=200 --times=4 --write
+
+# Every figure and table of docs and README anew from finished runs, in two minutes: nothing is trained or measured.
+docs: $(VENV)/.run
+	$(RUN) -m experiments.docs
 
 test: $(VENV)/.dev
 	$(RUN) -m pytest

@@ -30,8 +30,10 @@ def main() -> None:
     a, b = (read_run(label, workdir, args.split) for label, workdir in (("A", args.a), ("B", args.b)))
     sections = {"settings": settings_section(a, b), "progress": progress_section(a, b), **scored_sections(a, b)}
     if args.into:
-        require_outside(args.into, args.a, args.b)
-        sections["learning curves"] = f"written: {write_curves(a, b, args.into)}\n"
+        require_outside("--into", args.into, args.a, args.b)
+        written = args.into / "compare.png"
+        write_curves({f"{run.label}: {run.workdir}": run.record for run in (a, b)}, written)
+        sections["learning curves"] = f"written: {written}\n"
     text = "\n".join(f"## {title}\n\n{section}" for title, section in sections.items() if section)
     print(f"A: {args.a}\nB: {args.b}\n\n{text}", end="")
 

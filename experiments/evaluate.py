@@ -1,4 +1,6 @@
-"""Scores a run on one split: perplexity, BLEU with its signature, chrF, exact match -> results.json; trees by brackets.
+"""Scores a run on one split: perplexity, BLEU two ways, chrF, exact match -> results.json; trees by brackets.
+
+BLEU is sacreBLEU's, with its signature, and that of the paper's protocol, which is no number to compare it with.
 
 Also tells what the search did: translations cut off, references that score higher, lengths beside the references'.
 
@@ -7,6 +9,7 @@ python -m experiments.evaluate --workdir=runs/quickstart --split=test
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -44,15 +47,23 @@ def _show(console: Console, scored: Scored, count: int) -> None:
     console.print(f"perplexity {evaluation.perplexity:.3f} per piece")
     for score in () if scored.bracketing else (evaluation.bleu, evaluation.chrf):  # of trees they mean nothing
         console.print(f"{score.name} {score.value:.2f} {score.detail} [{score.signature}]")
+    if not scored.bracketing:
+        _print_paper_bleu(console, scored.paper_bleu, evaluation.bleu.value)
     if scored.rows:
         bleu = scored.rows["bleu"]
         console.print(f"{scored.rows['sentences']:,} of them, {scored.rows['file']}: ", end="")
         console.print(f"{bleu['name']} {bleu['value']:.2f} {bleu['detail']} [{bleu['signature']}]")
+        _print_paper_bleu(console, scored.rows["paper_bleu"], bleu["value"])
     console.print(f"exact match {evaluation.exact_match:.1f} %")
     for line in _search_lines(evaluation):
         console.print(line)
     for warning in [] if scored.bracketing else evaluation.warnings:
         console.print(f"WARNING: {warning}", style="bold red")
+
+
+def _print_paper_bleu(console: Console, paper_bleu: dict[str, Any], sacrebleu: float) -> None:
+    console.print(f"{paper_bleu['name']} {paper_bleu['value']:.2f} {paper_bleu['detail']}: ", end="")
+    console.print(f"{paper_bleu['value'] - sacrebleu:+.2f} from sacreBLEU's [{paper_bleu['signature']}]")
 
 
 def _search_lines(evaluation: Evaluation) -> Iterator[str]:

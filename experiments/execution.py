@@ -107,6 +107,7 @@ class Scored:
 
     corpus: Corpus
     evaluation: Evaluation
+    paper_bleu: dict[str, Any]  # by the paper's protocol
     rows: dict[str, Any] | None  # the scores of `Scoring.test_rows`
     bracketing: dict[str, Any] | None  # those of trees; None: the split is of none
     steps: list[int]  # of the checkpoints that the weights are the mean of
@@ -153,4 +154,5 @@ def _score_in(workdir: Path, experiment: Experiment, split: str, source: Path) -
         *([parses_file(workdir, split)] if gold else []),
         add_split(workdir, split, entry),
     ]
-    return Scored(corpus, evaluation, entry.get("rows"), entry.get("bracketing"), weights.steps, written)
+    apart = entry["paper_bleu"], entry.get("rows"), entry.get("bracketing")
+    return Scored(corpus, evaluation, *apart, weights.steps, written)

@@ -5,6 +5,25 @@ Vaswani et al. 2017, "Attention Is All You Need", arXiv:1706.03762v7. None is a 
 
 from dataclasses import dataclass
 
+
+@dataclass(frozen=True)
+class LayerType:
+    """A row of Table 1: orders of growth in the length n, the width d, the kernel k, the neighbourhood r."""
+
+    complexity_per_layer: str
+    sequential_operations: str
+    maximum_path_length: str
+
+
+TABLE_1 = {
+    "self-attention": LayerType("O(n^2 * d)", "O(1)", "O(1)"),
+    "recurrent": LayerType("O(n * d^2)", "O(n)", "O(n)"),
+    "convolutional": LayerType("O(k * n * d^2)", "O(1)", "O(log_k(n))"),
+    "self-attention (restricted)": LayerType("O(r * n * d)", "O(1)", "O(n/r)"),
+}
+# Section 4: of a stack of convolutions with contiguous kernels; the table's is that of dilated ones.
+PATH_OF_CONTIGUOUS_CONVOLUTIONS = "O(n/k)"
+
 # Table 3's columns N to train steps, in their order, and the settings that they are; and the only other thing that a
 # row varies, which the paper says in words across the columns of row (E).
 TABLE_3_COLUMNS = {
@@ -87,6 +106,33 @@ TABLE_2 = {
     "ConvS2S Ensemble": System(26.36, 41.29, 7.7e19, 1.2e21),
     "Transformer (base model)": System(27.3, 38.1, 3.3e18, 3.3e18),
     "Transformer (big)": System(28.4, 41.8, 2.3e19, 2.3e19),
+}
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """What a system of Table 2 was trained on, and how long: `analysis.device_peaks` makes its cost of that."""
+
+    device: str
+    devices: int
+    hours_en_de: float
+    hours_en_fr: float
+
+
+# The paper's own are of section 5.2, with the same hours for both languages; GNMT's are Wu et al.'s (2016).
+TABLE_2_HARDWARE = {
+    "GNMT + RL": Hardware("K80", 96, 24.0, 144.0),
+    "Transformer (base model)": Hardware("P100", 8, 12.0, 12.0),
+    "Transformer (big)": Hardware("P100", 8, 84.0, 84.0),
+}
+# Each ensemble is of so many models, and costs as many times the single one.
+TABLE_2_ENSEMBLE = 8
+# The system and the languages of the paper's own rows, by the names of their configs in gin_configs/table2.
+TABLE_2_OURS = {
+    "en_de_base": ("Transformer (base model)", "en_de"),
+    "en_de_big": ("Transformer (big)", "en_de"),
+    "en_fr_base": ("Transformer (base model)", "en_fr"),
+    "en_fr_big": ("Transformer (big)", "en_fr"),
 }
 # Of the English-French big model; arXiv v5 and later print 41.8 in the abstract and in Table 2.
 BLEU_EN_FR_BIG_IN_THE_PROCEEDINGS = 41.0

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from transformer_jax.config import Experiment
 from transformer_jax.data.corpus import Corpus
 from transformer_jax.data.vocabulary import Vocabulary
 from transformer_jax.evaluation import Evaluation
+from transformer_jax.metrics.paper_bleu import paper_bleu
 from transformer_jax.training.metrics_log import read_metrics
 
 
@@ -33,6 +35,7 @@ def summary(
     return {
         "perplexity_per_piece": evaluation.perplexity,
         "bleu": dataclasses.asdict(evaluation.bleu),
+        **paper_bleu_entry(experiment, [each.text for each in evaluation.translations], corpus.targets),
         "chrf": dataclasses.asdict(evaluation.chrf),
         "exact_match_percent": evaluation.exact_match,
         "sentences": len(corpus),
@@ -50,6 +53,15 @@ def summary(
         "settings": resolved(experiment),
         **provenance(),
     }
+
+
+def paper_bleu_entry(
+    experiment: Experiment, hypotheses: Sequence[str], references: Sequence[str]
+) -> dict[str, dict[str, Any]]:
+    """{"paper_bleu": BLEU by the paper's protocol}; results of before this was measured lack it."""
+    tokenised = experiment.scoring.bleu_tokenizer == "none"
+    language = None if tokenised else experiment.data.target_language
+    return {"paper_bleu": dataclasses.asdict(paper_bleu(hypotheses, references, language=language))}
 
 
 def training_summary(workdir: Path, experiment: Experiment) -> dict[str, float]:

@@ -7,6 +7,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+from experiments.results import paper_bleu_entry
 from transformer_jax.config import Experiment
 from transformer_jax.data.corpus import Corpus, CorpusError
 from transformer_jax.evaluation import Evaluation
@@ -49,6 +50,7 @@ def score_rows(experiment: Experiment, corpus: Corpus, evaluation: Evaluation) -
             "file": experiment.scoring.test_rows,
             "sentences": len(rows),
             "bleu": dataclasses.asdict(bleu),
+            **paper_bleu_entry(experiment, hypotheses, references),
             "chrf": dataclasses.asdict(corpus_chrf(hypotheses, references)),
         }
     }

@@ -28,6 +28,7 @@ ONLY_IN = {
     "orbax": "transformer_jax/training/checkpoint.py",
     "optuna": "experiments/study/",
     "ray": "experiments/launchers/ray_cluster.py",
+    "sacremoses": "transformer_jax/metrics/paper_bleu.py",
     "safetensors": "transformer_jax/export/",
     "sentencepiece": "transformer_jax/data/vocabularies/",
     "sqlalchemy": "experiments/study/",

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LIST, PAGE = ROOT / "docs" / "fidelity.toml", ROOT / "docs" / "fidelity.md"
 CHECKLIST = read_checklist(LIST)
 NAMED_TESTS = sorted({test for statement in CHECKLIST.all for test in statement.tests})
-SECTIONS = {"3.1", "3.2.1", "3.2.2", "3.2.3", "3.3", "3.4", "3.5", "5.1", "5.2", "5.3", "5.4", "6.1", "6.2"}
+SECTIONS = {"3.1", "3.2.1", "3.2.2", "3.2.3", "3.3", "3.4", "3.5", "4", "5.1", "5.2", "5.3", "5.4", "6.1", "6.2"}
 
 
 @functools.cache

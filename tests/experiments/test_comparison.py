@@ -6,7 +6,6 @@ import pytest
 from run_folders import LOG, MADE, without_last
 from tiny_commands import run_command, snapshot
 
-from experiments.comparison.curves import figure
 from experiments.comparison.run import read_run
 from experiments.comparison.settings import different_settings
 from experiments.gin_bindings import load_experiment, resolved
@@ -163,13 +162,3 @@ def test_the_picture_has_both_runs_records(pair, tmp_path):
     assert f"written: {written}" in printed
     assert written.read_bytes().startswith(b"\x89PNG")
     assert [path.name for path in written.parent.iterdir()] == ["compare.png"]
-    loss, perplexity = figure(*(read_run(label, folder, "test") for label, folder in (("A", a), ("B", b)))).axes
-    curves = [[list(zip(*line.get_data(), strict=True)) for line in axes.lines] for axes in (loss, perplexity)]
-    assert curves == [[[(50, 3.0), (80, 2.0)], [(50, 3.0)]], [[(50, 11.0), (80, 13.0)], [(50, 11.0)]]]
-
-
-def test_curves_that_are_of_two_kinds_say_so(pair):
-    a, b = pair("Training.label_smoothing = 0.0", scored=False, log=[])
-    loss, perplexity = figure(*(read_run(label, folder, "test") for label, folder in (("A", a), ("B", b)))).axes
-    assert "not comparable: Training.label_smoothing is 0.1 in A, 0.0 in B" in loss.get_ylabel()
-    assert "not comparable" not in perplexity.get_ylabel()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tiny_commands import PROJECT_ROOT
 
+from experiments.docs import STEPS
 from experiments.gin_bindings import load_experiment, resolved
 from experiments.study.definition import load_definition
 
@@ -50,7 +51,8 @@ def parser_of(name):
 def usages():
     """(where, command, what follows it) of every line that runs a command."""
     docstrings = {f"{name}.py": importlib.import_module(f"experiments.{name}").__doc__ for name in COMMANDS}
-    for where, text in {"README": "\n".join(FENCED), "Makefile": MAKEFILE, **docstrings}.items():
+    steps = "\n".join(step.command for step in STEPS)
+    for where, text in {"README": "\n".join(FENCED), "Makefile": MAKEFILE, "STEPS": steps, **docstrings}.items():
         for line in text.splitlines():
             if match := COMMAND.search(line):
                 yield where, match[1], re.split(r"[|<>]", match[2] or "")[0]

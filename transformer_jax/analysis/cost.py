@@ -14,7 +14,8 @@ self-attention counts in full: the code computes the scores that the causal mask
 counts the blocks that it computes, too, instead of M in the third line.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from transformer_jax import config
@@ -30,9 +31,8 @@ def forward_flops(model: config.Model, vocab_size: int, *, source: Length, targe
 
     Of mean lengths it is the mean over pairs, but for the terms in Q M: those fall short by the lengths' (co)variances.
     """
-    encoder_size, decoder_size = model.encoder_neighbourhood, model.decoder_neighbourhood
-    near_source = _positions_read(source, encoder_size and centred(encoder_size))
-    near_target = _positions_read(target, decoder_size and trailing(decoder_size))
+    near_source = _positions_read(source, model.encoder_neighbourhood, centred)
+    near_target = _positions_read(target, model.decoder_neighbourhood, trailing)
     encoder_layer = _attention(model, source, source, near_source) + _feed_forward(model, source)
     self_attention = _attention(model, target, target, near_target)
     decoder_layer = self_attention + _attention(model, target, source, source) + _feed_forward(model, target)
@@ -61,9 +61,9 @@ def utilisation(model: config.Model, vocab_size: int, record: Mapping[str, Any],
     return updates_per_second * pairs * training_flops(model, vocab_size, source=source, target=target) / peak
 
 
-def _positions_read(length: Length, neighbourhood: Neighbourhood | None) -> Length:
+def _positions_read(length: Length, size: int | None, around: Callable[[int], Neighbourhood]) -> Length:
     """How many positions of self-attention's memory each query is multiplied with."""
-    return length if neighbourhood is None else blocks_for(length, neighbourhood).read
+    return length if size is None else min(length, blocks_for(math.ceil(length), around(size)).read)
 
 
 def _attention(model: config.Model, queries: Length, memory: Length, read: Length) -> Length:

@@ -40,14 +40,16 @@ class Score:
     warnings: tuple[str, ...] = ()  # what sacreBLEU had to say about the text
 
 
-def corpus_bleu(hypotheses: Sequence[str], references: Sequence[str], *, tokenizer: str) -> Score:
-    """Case-sensitive corpus BLEU against one reference a line; `tokenizer` is sacreBLEU's name for it.
+def corpus_bleu(
+    hypotheses: Sequence[str], references: Sequence[str], *, tokenizer: str, smoothing: str = "exp"
+) -> Score:
+    """Case-sensitive corpus BLEU against one reference a line; `tokenizer` and `smoothing` are sacreBLEU's names.
 
     Raises ScoringError for unequal counts, no lines at all, or an unknown tokeniser.
     """
     _check_texts(hypotheses, references)
     with _captured_warnings() as warnings:
-        metric = bleu_metric(tokenizer)
+        metric = bleu_metric(tokenizer, smoothing)
         result = metric.corpus_score(hypotheses, [references])
     precisions = "/".join(f"{precision:.1f}" for precision in result.precisions)
     detail = (
@@ -57,14 +59,15 @@ def corpus_bleu(hypotheses: Sequence[str], references: Sequence[str], *, tokeniz
     return Score("BLEU", result.score, str(metric.get_signature()), detail, tuple(warnings))
 
 
-def bleu_metric(tokenizer: str) -> BLEU:
+def bleu_metric(tokenizer: str, smoothing: str = "exp") -> BLEU:
     """sacreBLEU's metric, whose tokeniser can be had: worth trying before hours of training and translating.
 
     Raises ScoringError if the tokeniser is unknown, or needs a package or a file that is not there.
     """
     _check_tokenizer(tokenizer)
     try:
-        return BLEU(tokenize=tokenizer, force=tokenizer == "none")  # "none" says that the text is tokenised
+        # "none" says that the text is tokenised
+        return BLEU(tokenize=tokenizer, smooth_method=smoothing, force=tokenizer == "none")
     # Optional tokenisers import packages and download models; what fails there has no common base.
     except Exception as error:
         reason = " ".join((str(error).strip() or type(error).__name__).split())

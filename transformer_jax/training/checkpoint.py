@@ -6,7 +6,7 @@ checkpoint that does not agree with these, or with the model asked for, is not u
 """
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,11 @@ def manifest(tree: Any) -> Manifest:
         array = np.ascontiguousarray(leaf)
         described[jax.tree_util.keystr(path)] = [list(array.shape), str(array.dtype), zlib.crc32(array.data)]
     return described
+
+
+def newest(steps: Sequence[int], count: int, *, spacing: int = 1) -> list[int]:
+    """Of ascending steps the last, and back from there every `spacing`-th; at most `count`, ascending."""
+    return list(steps[::-spacing][:count][::-1])
 
 
 class Checkpoints:
@@ -111,14 +116,14 @@ class Checkpoints:
         for step in self.steps:
             self._manager.delete(step)
 
-    def average(self, count: int, like: Any) -> tuple[Any, list[int]]:
-        """The mean parameters of the newest `count` checkpoints, summed in float64, given in float32; and their steps.
+    def average(self, count: int, like: Any, *, spacing: int = 1) -> tuple[Any, list[int]]:
+        """The mean parameters of `newest` checkpoints, summed in float64, given in float32; and their steps.
 
         Raises:
           CheckpointError: there is none, or one of them is damaged.
           ModelMismatchError: one of them is another model's.
         """
-        steps = self.steps[-count:]
+        steps = newest(self.steps, count, spacing=spacing)
         if not steps:
             raise CheckpointError(f"{self.directory}: holds no checkpoint")
         total = jax.tree.map(lambda leaf: np.zeros(leaf.shape, np.float64), like)

@@ -39,13 +39,12 @@ def initial_params(model: Transformer, *, seed: Seed) -> Params:
 
 
 def initial_state(model: Transformer, optimizer: optax.GradientTransformation, seed: int) -> TrainState:
-    """The state before the first update."""
+    """The state before the first update.
 
-    def initialize(seed: Seed) -> TrainState:
-        params = initial_params(model, seed=seed)
-        return TrainState(jnp.zeros((), jnp.int32), params, optimizer.init(params))
-
-    return jax.jit(initialize)(seed)
+    An operation at a time: XLA would take longer to compile all of them than they take.
+    """
+    params = initial_params(model, seed=seed)
+    return TrainState(jnp.zeros((), jnp.int32), params, optimizer.init(params))
 
 
 def batch_sums(
