@@ -21,7 +21,8 @@ def csv_text(plan: Plan, measurements: Measurements, made: dict[str, Any]) -> st
     text = io.StringIO()
     writer = csv.DictWriter(text, [*_COLUMNS, *source, "versions"], lineterminator="\n")
     writer.writeheader()
-    for record in (*_layers(measurements), *_fits(plan, measurements), *_functions(measurements)):
+    fits, long = _fits(plan, measurements), _long(plan, measurements)
+    for record in (*_layers(measurements), *fits, *_functions(measurements), *long):
         writer.writerow(record | source | {"versions": versions})
     return text.getvalue()
 
@@ -59,3 +60,11 @@ def _functions(measurements: Measurements) -> Iterator[dict[str, Any]]:
         values |= {"seconds": each.seconds, "temporary bytes": each.temporary_bytes}
         for quantity, value in values.items():
             yield {"quantity": quantity, "of": each.name, "d_k": each.d_k, "value": value}
+
+
+def _long(plan: Plan, measurements: Measurements) -> Iterator[dict[str, Any]]:
+    for name, each in measurements.long.items():
+        for quantity, value in (("seconds", each.seconds), ("temporary bytes", each.temporary_bytes)):
+            yield {
+                "quantity": f"{quantity}, forward and backward", "of": name, **plan.long._asdict(), "value": value,
+            }  # fmt: skip

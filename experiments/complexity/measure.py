@@ -19,10 +19,10 @@ from transformer_jax.analysis.complexity.attention_functions import (
     softness,
 )
 from transformer_jax.analysis.complexity.dependency_chain import sequential_products
-from transformer_jax.analysis.complexity.layers import NAMES, Sizes, layer
+from transformer_jax.analysis.complexity.layers import NAMES, RESTRICTED, SELF_ATTENTION, Sizes, layer
 from transformer_jax.analysis.complexity.operations import operations
 from transformer_jax.analysis.complexity.path_length import measured_path_length
-from transformer_jax.analysis.complexity.wall_time import compiled_layer, shortest_seconds
+from transformer_jax.analysis.complexity.wall_time import compiled_gradient, compiled_layer, shortest_seconds
 
 Tell = Callable[[str], None]
 Measured = Mapping[tuple[str, Sizes], float]  # by layer type and sizes
@@ -38,6 +38,13 @@ class AttentionFunction(NamedTuple):
     temporary_bytes: int  # that this takes beside its arguments and its result
 
 
+class LongSequence(NamedTuple):
+    """A layer forward and backward."""
+
+    seconds: float
+    temporary_bytes: int
+
+
 @dataclass(frozen=True)
 class Measurements:
     operations: Measured
@@ -45,6 +52,7 @@ class Measurements:
     sequential: Measured
     path_length: Measured
     functions: list[AttentionFunction]
+    long: dict[str, LongSequence]  # of full and of restricted self-attention
 
 
 def measure(plan: Plan, tell: Tell) -> Measurements:
@@ -59,7 +67,17 @@ def measure(plan: Plan, tell: Tell) -> Measurements:
             tell(f"paths: {name}, {_text(sizes)}")
             chains[name, sizes] = _sequential(name, sizes)
             paths[name, sizes] = measured_path_length(name, sizes)
-    return Measurements(counted, _seconds(plan.seconds, plan.rounds, tell), chains, paths, _functions(plan, tell))
+    seconds, functions = _seconds(plan.seconds, plan.rounds, tell), _functions(plan, tell)
+    return Measurements(counted, seconds, chains, paths, functions, _long(plan, tell))
+
+
+def _long(plan: Plan, tell: Tell) -> dict[str, LongSequence]:
+    measured = {}
+    for name in (SELF_ATTENTION, RESTRICTED):
+        tell(f"forward and backward: {name}, {_text(plan.long)}")
+        made = compiled_gradient(name, plan.long)
+        measured[name] = LongSequence(shortest_seconds(made.run), made.temporary_bytes)
+    return measured
 
 
 def _sequential(name: str, sizes: Sizes) -> int:
@@ -72,7 +90,7 @@ def _seconds(grid: Grid, rounds: int, tell: Tell) -> Measured:
     runs = {}
     for name, sizes in grid.points():
         tell(f"compiling: {name}, {_text(sizes)}")
-        runs[name, sizes] = compiled_layer(name, sizes)
+        runs[name, sizes] = compiled_layer(name, sizes).run
     shortest = dict.fromkeys(runs, math.inf)
     for number in range(1, rounds + 1):
         for (name, sizes), run in runs.items():

@@ -43,6 +43,7 @@ class Plan:
     d_k: tuple[int, ...]  # of the attention functions
     queries: int  # that their softness is the median of
     keys: int
+    long: Sizes  # of the sequence that restricted and full self-attention are trained on
 
 
 _WIDTHS = (64, 128, 256, 512)
@@ -66,4 +67,5 @@ FULL = Plan(
     d_k=(4, 8, 16, 32, 64, 128, 256, 512),
     queries=256,
     keys=64,
+    long=Sizes(n=4096, d=512, k=7, r=64),
 )

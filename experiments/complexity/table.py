@@ -20,6 +20,7 @@ def markdown(plan: Plan, measurements: Measurements, made: dict[str, Any]) -> st
         "Table 1, measured": f"{_table(plan, measurements)}\n{_notes(plan)}",
         "Maximum path length": f"{_paths(plan, measurements)}\n{_PATHS}",
         "Where self-attention stops being cheaper than recurrence": _crossovers(plan, measurements),
+        "A long sequence": _long(plan, measurements),
         "Attention functions, section 3.2.1": f"{_functions(measurements)}\n{_functions_note(plan)}",
     }
     text = "\n\n".join(f"## {title}\n\n{section}" for title, section in sections.items())
@@ -118,6 +119,22 @@ def _growth(found: dict[int, float | None]) -> str:
         return "too few to say"
     exponent = fitted_exponent(list(lengths), list(lengths.values()))
     return f"{exponent.value:.2f} ± {exponent.standard_error:.2f}"
+
+
+def _long(plan: Plan, measurements: Measurements) -> str:
+    full, restricted = (measurements.long[name] for name in (layers.SELF_ATTENTION, layers.RESTRICTED))
+    head = ["forward and backward", "full", "restricted", "ratio"]
+    rows = [
+        ["seconds", f"{full.seconds:.3f}", f"{restricted.seconds:.3f}", f"{full.seconds / restricted.seconds:.1f}"],
+        [
+            "MiB beside inputs and gradients",
+            *(f"{each.temporary_bytes / 2**20:,.0f}" for each in (full, restricted)),
+            f"{full.temporary_bytes / restricted.temporary_bytes:.1f}",
+        ],
+    ]
+    n, d, r = plan.long.n, plan.long.d, plan.long.r
+    note = f"Self-attention's products alone, full and restricted, at n = {n:,}, d = {d:,}, r = {r:,}; float32."
+    return f"{table(head, rows)}\n{note}"
 
 
 def _functions(measurements: Measurements) -> str:

@@ -1,5 +1,6 @@
 """Orders of growth of costs that are known, and the clock's shortest."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -76,6 +77,14 @@ def test_a_slow_call_is_made_three_times(monkeypatch):
 
 @pytest.mark.slow
 def test_a_compiled_layer_runs_on_one_sequence():
-    outputs = wall_time.compiled_layer(CONTIGUOUS, Sizes(n=5, d=4, k=2, r=2))()
+    outputs = wall_time.compiled_layer(CONTIGUOUS, Sizes(n=5, d=4, k=2, r=2)).run()
     assert outputs.shape == (1, 5, 4)
     assert np.abs(outputs).max() > 0
+
+
+@pytest.mark.slow
+def test_a_compiled_gradient_is_by_the_sequence_and_the_parameters():
+    parameters, x = wall_time.compiled_gradient(CONTIGUOUS, Sizes(n=5, d=4, k=2, r=2)).run()
+    assert x.shape == (1, 5, 4)
+    assert {leaf.shape for leaf in jax.tree.leaves(parameters)} == {(2, 4, 4), (4,)}
+    assert all(np.abs(leaf).max() > 0 for leaf in (x, *jax.tree.leaves(parameters)))

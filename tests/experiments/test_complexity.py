@@ -10,7 +10,7 @@ import pytest
 
 from experiments import table1
 from experiments.complexity import csv_table, plot, table
-from experiments.complexity.measure import AttentionFunction, Measurements
+from experiments.complexity.measure import AttentionFunction, LongSequence, Measurements
 from experiments.complexity.orders import crossovers, orders
 from experiments.complexity.plan import FULL, Grid, Plan
 from experiments.complexity.rows import paper_exponents, paper_path, paper_row
@@ -26,7 +26,9 @@ GRID = Grid(
     crossing_n=(2, 4, 8, 16, 32, 64, 128),
     crossing_d=(2, 4, 8),
 )
-PLAN = Plan(GRID, replace(GRID, crossing_d=(2, 4)), 1, tuple(Sizes(n, 2, 3, 4) for n in (2, 5)), (2, 4), 6, 5)
+PLAN = Plan(
+    GRID, replace(GRID, crossing_d=(2, 4)), 1, tuple(Sizes(n, 2, 3, 4) for n in (2, 5)), (2, 4), 6, 5, Sizes(9, 2, 3, 4)
+)
 MADE = {
     "command": "python -m experiments.table1 --workdir=somewhere",
     "revision": "0123456789ab",
@@ -58,6 +60,7 @@ def measurements() -> Measurements:
         sequential={(name, sizes): sizes.n if name == layers.RECURRENT else 2 for name, sizes in connected},
         path_length={point: path_length(*point) for point in connected},
         functions=[AttentionFunction(name, d_k, soft, 0.002, 3 * 2**20) for d_k in PLAN.d_k for name in FUNCTIONS],
+        long={layers.SELF_ATTENTION: LongSequence(0.75, 2**24), layers.RESTRICTED: LongSequence(0.25, 2**20)},
     )
 
 
@@ -100,6 +103,8 @@ def test_the_markdown_has_the_paper_s_columns_beside_what_was_measured(measureme
     assert ["8", "3", "8", "", ""] in rows, "wall time has no d = 8"
     assert ["4", "", "4", "", "4"] in rows
     assert [SCALED, "4", "1.250", "5.00e-01", "1.25e-01", "2.00", "3.0"] in rows
+    assert ["seconds", "0.750", "0.250", "3.0"] in rows
+    assert ["MiB beside inputs and gradients", "16", "1", "16.0"] in rows
     origin = "2020-02-03, a machine, 3 cores, 1 x cpu; code 0123456789ab, jax 1.2, numpy 3.4."
     assert text.endswith(f"```\n{MADE['command']}\n```\n\n{origin}\n")
 

@@ -1,23 +1,52 @@
-"""How long a layer takes, by the clock."""
+"""How long a layer takes, by the clock, and how much memory."""
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
+import flax.linen as nn
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from transformer_jax.analysis.complexity.layers import Sizes, layer, random_parameters, random_vectors
 
 _SECONDS, _FEWEST, _MOST = 0.1, 3, 100
 
 
-def compiled_layer(name: str, sizes: Sizes) -> Callable[[], Any]:
-    """Runs the layer forward on one sequence of random vectors."""
+class Pass(NamedTuple):
+    """A compiled program with what it is applied to."""
+
+    run: Callable[[], Any]
+    temporary_bytes: int  # that it takes beside its arguments and its result, by XLA's account
+
+
+def compiled_layer(name: str, sizes: Sizes) -> Pass:
+    """The layer forward on one sequence of random vectors."""
+    module, parameters, x = _drawn(name, sizes)
+    return _compiled(module.apply, parameters, x)
+
+
+def compiled_gradient(name: str, sizes: Sizes) -> Pass:
+    """The layer forward and backward, to the gradient by the sequence and the parameters."""
+    module, parameters, x = _drawn(name, sizes)
+    direction = jnp.asarray(random_vectors(1, sizes.n, sizes.d + 1)[..., 1:])
+
+    def along(parameters: Any, x: Array) -> Array:
+        return (module.apply(parameters, x) * direction).sum()
+
+    return _compiled(jax.grad(along, argnums=(0, 1)), parameters, x)
+
+
+def _drawn(name: str, sizes: Sizes) -> tuple[nn.Module, Any, Array]:
     module, x = layer(name, sizes, depth=1), jnp.asarray(random_vectors(1, sizes.n, sizes.d))
-    parameters = jax.tree.map(jnp.asarray, random_parameters(module, x))
-    run = jax.jit(module.apply).lower(parameters, x).compile()
-    return lambda: run(parameters, x)
+    return module, jax.tree.map(jnp.asarray, random_parameters(module, x)), x
+
+
+def _compiled(function: Callable[..., Any], *arguments: Any) -> Pass:
+    program = jax.jit(function).lower(*arguments).compile()
+    memory: Any = program.memory_analysis()
+    return Pass(lambda: program(*arguments), memory.temp_size_in_bytes)
 
 
 def shortest_seconds(run: Callable[[], Any]) -> float:
