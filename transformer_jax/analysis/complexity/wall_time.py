@@ -33,7 +33,8 @@ def compiled_gradient(name: str, sizes: Sizes) -> Pass:
     direction = jnp.asarray(random_vectors(1, sizes.n, sizes.d + 1)[..., 1:])
 
     def along(parameters: Any, x: Array) -> Array:
-        return (module.apply(parameters, x) * direction).sum()
+        outputs: Any = module.apply(parameters, x)
+        return (outputs * direction).sum()
 
     return _compiled(jax.grad(along, argnums=(0, 1)), parameters, x)
 
