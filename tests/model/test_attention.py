@@ -104,6 +104,16 @@ def test_scores_of_any_size_have_a_softmax():
     np.testing.assert_allclose(weights[0, 0, 0], [0.5, 0.0, 0.5, 0.0])
 
 
+def test_the_softmax_s_gradient_by_hand():
+    """w = (1/4, 3/4) and nothing: by score i, w_i (g_i - sum_j w_j g_j), here 1/4 (8 - 5) and 3/4 (4 - 5)."""
+    scores, mask = jnp.array([[0.0, math.log(3), 7.0]]), jnp.array([[True, True, False]])
+    direction = jnp.array([[8.0, 4.0, 100.0]])
+    gradient = jax.grad(lambda scores: (masked_softmax(scores, mask) * direction).sum())(scores)
+    np.testing.assert_allclose(gradient, [[0.75, -0.75, 0.0]], rtol=1e-5)
+    narrow = jax.grad(lambda scores: masked_softmax(scores, mask).sum())(scores.astype(jnp.bfloat16))
+    assert narrow.dtype == jnp.bfloat16
+
+
 def test_the_softmax_is_float32_whatever_the_scores_are():
     assert masked_softmax(jnp.zeros((1, 1, 1, 3), jnp.bfloat16), everywhere(3)).dtype == jnp.float32
 

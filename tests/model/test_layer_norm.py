@@ -53,3 +53,34 @@ def test_bfloat16_is_normalised_in_float32():
     assert normed.dtype == jnp.bfloat16
     wide = layer_norm(x.astype(jnp.float32), ONES, ZEROS, epsilon=1e-6)
     np.testing.assert_array_equal(normed, wide.astype(jnp.bfloat16))
+
+
+def slopes(function, array: np.ndarray) -> np.ndarray:
+    """The derivative of a number by each entry of an array in float64, by central differences."""
+    found = np.zeros_like(array)
+    for place in np.ndindex(array.shape):
+        step = np.zeros_like(array)
+        step[place] = 1e-6
+        found[place] = (function(array + step) - function(array - step)) / 2e-6
+    return found
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.3])
+def test_its_gradient_is_the_slope_of_numpy_s(epsilon):
+    arrays = [3 * normal(1, 5, WIDTH) + 2, normal(2, WIDTH), normal(3, WIDTH)]
+    direction = normal(7, 5, WIDTH)
+    found = jax.grad(lambda *arrays: (layer_norm(*arrays, epsilon=epsilon) * direction).sum(), (0, 1, 2))(*arrays)
+
+    def along(x, scale, bias):
+        return (oracle.layer_norm(x, {"scale": scale, "bias": bias}, epsilon=epsilon) * np.asarray(direction)).sum()
+
+    wide = [np.asarray(array, np.float64) for array in arrays]
+    for i, gradient in enumerate(found):
+        expected = slopes(lambda array, i=i: along(*wide[:i], array, *wide[i + 1 :]), wide[i])
+        np.testing.assert_allclose(gradient, expected, atol=1e-4)
+
+
+def test_its_gradient_has_the_type_of_what_it_is_by():
+    x = normal(6, 3, WIDTH).astype(jnp.bfloat16)
+    by_x, by_scale = jax.grad(lambda x, scale: layer_norm(x, scale, ZEROS, epsilon=1e-6).sum(), (0, 1))(x, ONES)
+    assert (by_x.dtype, by_scale.dtype) == (jnp.bfloat16, jnp.float32)

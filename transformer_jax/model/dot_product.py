@@ -17,8 +17,34 @@ class Memory(NamedTuple):
 
 def masked_softmax(scores: Float[Array, "*B Q M"], mask: Bool[Array, "*#B #Q #M"]) -> Float[Array, "*B Q M"]:
     """Softmax in float32 over the positions the mask allows; a row that allows none is zero, with zero gradient."""
+    return _masked_softmax(scores, mask)
+
+
+@jax.custom_vjp
+def _masked_softmax(scores: Array, mask: Array) -> Array:
     scores = jnp.where(mask, scores.astype(jnp.float32), jnp.finfo(jnp.float32).min)
     return jnp.where(mask, jax.nn.softmax(scores, axis=-1), 0.0)
+
+
+class _Kept(NamedTuple):
+    """What the softmax's gradient is made of: its weights alone."""
+
+    weights: Array
+    like: Array  # of the scores' type
+
+
+def _softmax_forward(scores: Array, mask: Array) -> tuple[Array, _Kept]:
+    weights = jax.lax.optimization_barrier(_masked_softmax(scores, mask))  # else XLA keeps what they were computed from
+    return weights, _Kept(weights, jnp.zeros((), scores.dtype))
+
+
+def _softmax_backward(kept: _Kept, gradient: Array) -> tuple[Array, None]:
+    weighted = kept.weights * gradient
+    by_scores = weighted - kept.weights * weighted.sum(-1, keepdims=True)
+    return by_scores.astype(kept.like.dtype), None
+
+
+_masked_softmax.defvjp(_softmax_forward, _softmax_backward)
 
 
 def scaled_dot_product_attention(
