@@ -35,7 +35,7 @@ docs: $(VENV)/.run
 	$(RUN) -m experiments.docs
 
 test: $(VENV)/.dev
-	$(RUN) -m pytest
+	$(RUN) -m pytest -n 2 --dist loadfile
 
 test-slow: $(VENV)/.dev $(VENV)/.cluster
 	$(RUN) -m pytest -m slow

@@ -25,8 +25,9 @@ class Step(NamedTuple):
 _SHOWN = ("runs/multi30k_tiny", "runs/quickstart")
 # In the README's order.
 REPORTED = (
-    "runs/quickstart", "runs/multi30k_tiny", "runs/curves", "runs/table1", "runs/table2", "runs/table3_builtin_eighth",
-    "runs/table3_multi30k_quarter", "runs/table4", "runs/bench_data", "runs/bench_data_36m", "runs/bench_decode",
+    "runs/quickstart", "runs/quickstart_restricted_16", "runs/multi30k_tiny", "runs/curves", "runs/table1",
+    "runs/table2", "runs/table3_builtin_eighth", "runs/table3_multi30k_quarter", "runs/table4", "runs/bench_data",
+    "runs/bench_data_36m", "runs/bench_decode",
 )  # fmt: skip
 STEPS = (
     Step("python -m experiments.fidelity"),

@@ -55,7 +55,7 @@ SMALL = {
 GENIA_SMALL = SMALL | {
     "Model.num_layers": 4,
     "Model.attention_dropout_rate": 0.1,
-    "Training.num_steps": 8_000,
+    "Training.num_steps": 24_000,
     "Data.train": "trees:train.trees.gz",
     "Data.dev": "trees:dev.trees.gz",
     "Data.test": "trees:test.trees.gz",
