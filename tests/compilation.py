@@ -14,6 +14,14 @@ def quick_to_compile() -> Iterator[None]:
     jax.config.update("jax_disable_most_optimizations", False)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def quick_to_compile_for_all() -> Iterator[None]:
+    """The same for every test of a file that imports it, and for the file's own fixtures."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
 @pytest.fixture(scope="module")
 def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """For a file whose runs differ in when they stop, not in their steps: they share programs, on disk."""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,7 @@ from transformer_jax.analysis.complexity.dependency_chain import sequential_prod
 from transformer_jax.analysis.complexity.layers import NAMES, RESTRICTED, SELF_ATTENTION, Sizes, layer
 from transformer_jax.analysis.complexity.operations import operations
 from transformer_jax.analysis.complexity.path_length import measured_path_length
-from transformer_jax.analysis.complexity.wall_time import compiled_gradient, compiled_layer, shortest_seconds
+from transformer_jax.analysis.complexity.wall_time import compiled, compiled_gradient, compiled_layer, shortest_seconds
 
 Tell = Callable[[str], None]
 Measured = Mapping[tuple[str, Sizes], float]  # by layer type and sizes
@@ -114,9 +114,8 @@ def _attention_function(name: str, d_k: int, queries: int, keys: int) -> Attenti
     score = score_function(name, additive_parameters(parameters, d_k))
     vectors = [jax.random.normal(key, (queries, d_k)) for key in random]
     soft = jax.jit(partial(softness, score))(vectors[0], vectors[1][:keys])
-    run = jax.jit(partial(attend, score)).lower(*vectors).compile()
-    memory: Any = run.memory_analysis()
-    return AttentionFunction(name, d_k, soft, shortest_seconds(lambda: run(*vectors)), memory.temp_size_in_bytes)
+    made = compiled(partial(attend, score), *vectors)
+    return AttentionFunction(name, d_k, soft, shortest_seconds(made.run), made.temporary_bytes)
 
 
 def _text(sizes: Sizes) -> str:

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from compilation import quick_to_compile_for_all
 from random_params import random_params
 from tiny_experiment import tiny_experiment
 
@@ -14,6 +15,8 @@ from transformer_jax.decoding.pair_batches import Pair
 from transformer_jax.model.embedding import SequenceTooLongError
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.special_ids import EOS_ID
+
+__all__ = ["quick_to_compile_for_all"]
 
 VOCAB_SIZE = 29
 LENGTHS = [(3, 5), (16, 2), (17, 1), (31, 30), (2, 31), (5, 3), (7, 16), (11, 13), (4, 0), (1, 2), (13, 17)]
@@ -26,14 +29,6 @@ class Watched(Transformer):
     def attention_weights(self, source, target):
         SHAPES.add((source.shape, target.shape))
         return super().attention_weights(source, target)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_to_compile_for_all():
-    """Most of the time would go into XLA's optimisations."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
 
 
 @pytest.fixture(scope="module")

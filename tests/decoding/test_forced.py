@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy_oracle
 import pytest
+from compilation import quick_to_compile_for_all
 from random_params import param_shapes, random_params
 from scipy.special import log_softmax
 from tiny_experiment import tiny_experiment
@@ -21,18 +22,12 @@ from transformer_jax.model.embedding import SequenceTooLongError
 from transformer_jax.model.transformer import Transformer, empty_cache
 from transformer_jax.special_ids import EOS_ID, PAD_ID
 
+__all__ = ["quick_to_compile_for_all"]
+
 VOCAB_SIZE = 29
 EXPERIMENT = tiny_experiment(num_layers=2, beam_size=3, tokens_per_batch=640)
 DECODING = EXPERIMENT.decoding
 LENGTHS = [(3, 5), (16, 2), (17, 1), (31, 30), (2, 31), (5, 3), (7, 16), (11, 13), (1, 2), (13, 17), (1, 1)]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_to_compile_for_all():
-    """Most of the time would go into XLA's optimisations."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
 
 
 def random_sides(seed, lengths):

@@ -2,9 +2,9 @@
 
 import dataclasses
 
-import jax
 import numpy as np
 import pytest
+from compilation import quick_to_compile_for_all
 from random_params import random_params
 from tiny_experiment import tiny_experiment
 
@@ -13,6 +13,8 @@ from transformer_jax.decoding.generate import Generator
 from transformer_jax.decoding.pair_batches import Pair
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.special_ids import BOS_ID, EOS_ID, PAD_ID
+
+__all__ = ["quick_to_compile_for_all"]
 
 VOCAB_SIZE = 29
 EXPERIMENT = tiny_experiment(
@@ -24,14 +26,6 @@ RNG = np.random.default_rng(3)
 SOURCES = [
     [*RNG.integers(4, VOCAB_SIZE, length - 1).tolist(), EOS_ID] for length in (3, 5, 16, 2, 7, 11, 13, 4, 15, 1, 9)
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_to_compile_for_all():
-    """Most of the time would go into XLA's optimisations."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
 
 
 @pytest.fixture(scope="module")

@@ -4,14 +4,16 @@ import json
 import shutil
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
+from compilation import quick_to_compile_for_all
 from integration.attended_run import model_weights, random_run
 
 from experiments.attention.page import page
 from experiments.attention.seen import see
 from experiments.attention.view import View
+
+__all__ = ["quick_to_compile_for_all"]
 
 webdriver = pytest.importorskip("selenium.webdriver")
 from selenium.webdriver.chrome.service import Service  # noqa: E402
@@ -25,13 +27,6 @@ FLAGS = [
     "--disable-component-update", "--disable-sync", "--window-size=1400,1000",
 ]  # fmt: skip
 LEAST = 0.01
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_to_compile_for_all():
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ class Pass(NamedTuple):
 def compiled_layer(name: str, sizes: Sizes) -> Pass:
     """The layer forward on one sequence of random vectors."""
     module, parameters, x = _drawn(name, sizes)
-    return _compiled(module.apply, parameters, x)
+    return compiled(module.apply, parameters, x)
 
 
 def compiled_gradient(name: str, sizes: Sizes) -> Pass:
@@ -36,7 +36,7 @@ def compiled_gradient(name: str, sizes: Sizes) -> Pass:
         outputs: Any = module.apply(parameters, x)
         return (outputs * direction).sum()
 
-    return _compiled(jax.grad(along, argnums=(0, 1)), parameters, x)
+    return compiled(jax.grad(along, argnums=(0, 1)), parameters, x)
 
 
 def _drawn(name: str, sizes: Sizes) -> tuple[nn.Module, Any, Array]:
@@ -44,7 +44,8 @@ def _drawn(name: str, sizes: Sizes) -> tuple[nn.Module, Any, Array]:
     return module, jax.tree.map(jnp.asarray, random_parameters(module, x)), x
 
 
-def _compiled(function: Callable[..., Any], *arguments: Any) -> Pass:
+def compiled(function: Callable[..., Any], *arguments: Any) -> Pass:
+    """Any function for these arguments."""
     program = jax.jit(function).lower(*arguments).compile()
     memory: Any = program.memory_analysis()
     return Pass(lambda: program(*arguments), memory.temp_size_in_bytes)
