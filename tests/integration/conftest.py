@@ -12,12 +12,16 @@ __all__ = ["compiled_once", "quick_to_compile"]
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder `run` was trained in, beside `text` with corpus and config. Not to be changed: see `copied`."""
+    """The folder `run` was trained in, beside `text` with corpus and config. Not to be changed: see `copied`.
+
+    Translating keeps averaged weights there, whichever test does so first: `files.txt` says what training left.
+    """
     home = tmp_path_factory.mktemp("trained")
     config = write_corpus(home / "text")
     ended = run_command("train", f"--gin_file={config}", f"--workdir={home / 'run'}")
     assert ended.code == 0, ended.err
     (home / "train.err").write_text(ended.err)
+    (home / "files.txt").write_text("\n".join(path.name for path in (home / "run").iterdir()))
     return home / "run"
 
 
