@@ -18,6 +18,7 @@ _SAME = {
     "bleu": ("corpus_sha256", "bleu.signature"),
     "chrf": ("corpus_sha256", "chrf.signature"),
     "exact_match_percent": ("corpus_sha256",),
+    "f1": ("corpus_sha256", "bracketing.parameters"),
     _PERPLEXITY: ("corpus_sha256", "vocabulary_sha256"),
     "loss": ("Data.dev", "Data.train", "Data.vocab_size"),
 }

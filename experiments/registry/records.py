@@ -27,6 +27,7 @@ HIGHER_IS_BETTER = {
     "bleu": True,
     "chrf": True,
     "exact_match_percent": True,
+    "f1": True,  # of brackets; of runs whose targets are trees
     "perplexity_per_piece": False,
     "loss": False,  # per piece, without smoothing, on the dev set, as last logged while training
 }
@@ -85,6 +86,7 @@ class RunRecord:
             "bleu": number(entry, "bleu", "value"),
             "chrf": number(entry, "chrf", "value"),
             "exact_match_percent": number(entry, "exact_match_percent"),
+            "f1": number(entry, "bracketing", "f1"),
             "perplexity_per_piece": number(entry, "perplexity_per_piece"),
             "loss": losses[-1] if losses and split == "dev" else None,
         }
@@ -97,7 +99,8 @@ class RunRecord:
         own, scored_at = self.settings(), number(self.results[split], "training", "updates")
         changes = [f"{name} = {value!r}" for name, value in self.settings(split).items()
                    if name not in PLACES and own.get(name, value) != value]  # fmt: skip
-        blank = [name for name, value in self.scores(split).items() if value is None and name != "loss"]
+        elsewhere = {"loss"} if "bracketing" in self.results[split] else {"loss", "f1"}
+        blank = [name for name, value in self.scores(split).items() if value is None and name not in elsewhere]
         remarks += [f"no {', '.join(blank)} can be read"] if blank else []
         remarks += [f"scored with {', '.join(changes)}"] if changes else []
         updates = self.totals.get("updates", 0)

@@ -26,8 +26,8 @@ _BEFORE = ("path", "state", "seed", "updates")  # then the settings that differ
 _AFTER = (*HIGHER_IS_BETTER, "target_tokens", "seconds", "flops", "revision", "date", "remarks")
 COLUMNS = (*_BEFORE, *_AFTER)
 _FORMATS = {
-    "updates": ",", "bleu": ".2f", "chrf": ".2f", "exact_match_percent": ".1f", "perplexity_per_piece": ".3f",
-    "loss": ".4f", "target_tokens": ",.0f", "flops": ".2e",
+    "updates": ",", "bleu": ".2f", "chrf": ".2f", "exact_match_percent": ".1f", "f1": ".2f",
+    "perplexity_per_piece": ".3f", "loss": ".4f", "target_tokens": ",.0f", "flops": ".2e",
 }  # fmt: skip
 _DIGITS = 8  # of a setting, for reading
 _NUMBER = re.compile(r"[-+.,:\de]*")

@@ -5,7 +5,7 @@ from typing import Literal
 
 from transformer_jax.checked import Checked
 
-Metric = Literal["bleu", "chrf", "exact_match_percent", "perplexity_per_piece"]
+Metric = Literal["bleu", "chrf", "exact_match_percent", "f1", "perplexity_per_piece"]
 Sampler = Literal["tpe", "random", "grid", "quasi_random"]
 Pruner = Literal["median", "none"]
 

@@ -117,6 +117,7 @@ def test_scores_of_other_settings_or_steps_are_remarked(folder):
         ("results.json", b"[]", "results.json is not a JSON object"),
         ("results.json", b'{"dev": 3}', "results.json: dev is not a split's scores"),
         ("results.json", b'{"dev": {}}', "no bleu, chrf, exact_match_percent, perplexity_per_piece can be read"),
+        ("results.json", b'{"dev": {"bracketing": {}}}', "no bleu, .*, f1, perplexity_per_piece can be read"),
         ("results.json", b'{"dev": {"settings": [], "bleu": {"value": "high"}}}', "no bleu, .*"),
         ("results.json", b'{"dev": {"settings": {"Model.d_ff": {"a": [[]]}}}}', "no bleu, .*; scored with .*"),
         ("failure.json", b"{", "failure.json is not a JSON object"),

@@ -42,6 +42,19 @@ def test_of_the_perplexity_and_the_loss_the_lowest_is_the_best(folder):
     assert [each.interval.mean for each in ranking(records, "loss", "dev")] == [2.0, 2.25]
 
 
+def test_parsers_are_ranked_by_the_f1_of_their_brackets(folder):
+    """Runs that translate have none, which is no fault of theirs."""
+    for name, f1 in (("narrow", 71.5), ("wide/seed_2", 70.0)):
+        change_entry(folder / name, bracketing={"f1": f1, "parameters": name[:4]})
+    records = read_runs([folder])
+    ranked = ranking(records, "f1", "dev")
+    assert [(names(each.records, folder), each.interval.mean) for each in ranked] == [
+        (["narrow"], 71.5), (["wide/seed_2"], 70.0),
+    ]  # fmt: skip
+    assert ["bracketing.parameters is" in line for line in incomparable(ranked, "f1", "dev")] == [True]
+    assert not [line for record in records for line in record.remarks("dev") if "f1" in line]
+
+
 def test_perplexities_are_ranked_as_their_losses_are(tmp_path):
     """The mean of 2 and 32 is above 14, their geometric mean is 8; and the interval is that of the losses."""
     for name, perplexities, d_ff in (("uneven", (2.0, 32.0), 64), ("even", (14.0, 14.0), 23)):
