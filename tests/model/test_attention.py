@@ -1,6 +1,7 @@
 """Scaled dot-product and multi-head attention: equation (1) by hand, and against the NumPy model."""
 
 import math
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -96,6 +97,27 @@ def test_a_query_that_may_see_nothing_gets_zeros_and_finite_gradients():
     assert (gradients[0][1, :, 3] == 0).all()
     assert all(jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(gradients))
     np.testing.assert_allclose(weights[0].sum(-1), 1.0, rtol=1e-6)
+
+
+def test_gradients_are_those_of_equation_1_as_jax_derives_them():
+    """Written out with neither our softmax nor our products; queries, positions and both widths are of four sizes."""
+    queries = normal(16, BATCH, HEADS, QUERIES, D_K)
+    memory = Memory(normal(17, BATCH, HEADS, MEMORY, D_K), normal(18, BATCH, HEADS, MEMORY, D_V))
+    direction = normal(19, BATCH, HEADS, QUERIES, D_V)
+    mask = jax.random.bernoulli(jax.random.key(20), 0.7, (BATCH, 1, QUERIES, MEMORY)).at[..., 0].set(True)
+
+    def equation_1(queries: jax.Array, memory: Memory) -> jax.Array:
+        scores = jnp.einsum("bhqk,bhmk->bhqm", queries, memory.keys) / math.sqrt(D_K)
+        weights = jax.nn.softmax(jnp.where(mask, scores, -jnp.inf))
+        return (jnp.einsum("bhqm,bhmv->bhqv", weights / 2, memory.values) * direction).sum()
+
+    def ours(queries: jax.Array, memory: Memory) -> jax.Array:
+        outputs, _ = scaled_dot_product_attention(queries, memory, mask, lambda weights: weights / 2)
+        return (outputs * direction).sum()
+
+    expected = jax.grad(equation_1, argnums=(0, 1))(queries, memory)
+    gradients = jax.jit(jax.grad(ours, argnums=(0, 1)))(queries, memory)
+    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-6), gradients, expected)
 
 
 def test_scores_of_any_size_have_a_softmax():
