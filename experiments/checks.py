@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from experiments.scored_rows import read_rows
+from experiments.rows import read_rows
 from experiments.weights import param_shapes
 from experiments.workdir import WorkdirError, read_experiment, read_vocabulary
 from transformer_jax.config import Experiment

@@ -1,6 +1,7 @@
 """What all commands share: the flags that say which experiment, and how a command ends on bad input."""
 
 import argparse
+import gc
 import os
 import re
 import signal
@@ -110,6 +111,7 @@ def keep_compiled_programs() -> None:
 def run(main: Callable[[], None]) -> None:
     """Runs a command; bad input ends it with one clear line on standard error and exit code 1."""
     keep_compiled_programs()
+    gc.freeze()  # what is imported stays: the collector would look through it again and again as a model is traced
     try:
         main()
     except UserError as error:

@@ -14,8 +14,8 @@ from typing import Any
 from rich.console import Console
 
 from experiments import command
-from experiments.execution import Scored, score_in
 from experiments.scored_trees import bracketing_lines
+from experiments.scoring import Scored, score_in
 from experiments.workdir import read_experiment
 from transformer_jax.data.prepared import SPLITS
 from transformer_jax.evaluation import Evaluation

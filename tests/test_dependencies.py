@@ -1,6 +1,8 @@
 """The library's layers, read from its source: an import that turns an arrow round fails here."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -158,6 +160,14 @@ def test_each_place_names_its_dependency():
         homes = [source for path, source in by_path.items() if path.startswith(ONLY_IN[prefix])]
         assert any(is_or_is_in(name, prefix) for source in homes for name in named(source)), prefix
     assert {source.module.split(".")[1] for source in LIBRARY_SOURCES if source.module != LIBRARY} <= LEVELS.keys()
+
+
+def test_training_starts_without_what_only_scoring_needs():
+    """Imports of a second or more before the first update."""
+    names = "['scipy', 'sacremoses', 'matplotlib', 'pandas', 'optuna', 'selenium']"
+    code = f"import experiments.train, sys; print([name for name in {names} if name in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PROJECT_ROOT)
+    assert ran.stdout == "[]\n"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ import pytest
 import sacrebleu
 from tiny_experiment import tiny_experiment
 
-from experiments.scored_rows import read_rows, score_rows
+from experiments.rows import read_rows
+from experiments.scored_rows import score_rows
 from transformer_jax.data.corpus import Corpus, CorpusError
 from transformer_jax.decoding.generate import Hypothesis
 from transformer_jax.decoding.translator import Translation

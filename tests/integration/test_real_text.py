@@ -6,7 +6,7 @@ import pytest
 
 from experiments.checks import require_runnable
 from experiments.gin_bindings import load_experiment
-from experiments.scored_rows import read_rows
+from experiments.rows import read_rows
 from transformer_jax.data.corpus import Reading, read_pairs
 from transformer_jax.data.prepared import prepare_data
 
