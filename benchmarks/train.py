@@ -66,7 +66,7 @@ def _measure(name: str, args: Any) -> Measured:
     experiment = train_settings.experiment(name, data, workdir)
     prepare_data(experiment.data, experiment.cleaning, experiment.trees)
     start = measure_start(workdir, files, params)
-    _say(f"{name}: first update after {start.cold:.1f} s cold, {start.warm:.1f} s warm")
+    _say(f"{name}: first update under way after {start.cold.begins:.1f} s cold, {start.warm.begins:.1f} s warm")
     environment = os.environ | {"PYTHONPATH": str(ROOT), "JAX_COMPILATION_CACHE_DIR": str(workdir / "compiled")}
     own = [f"--setting={name}", f"--data={data}", f"--workdir={workdir}", f"--updates={updates}"]
     ours = Side("ours", [sys.executable, "-m", "benchmarks.train_ours", *own], environment)

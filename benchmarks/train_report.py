@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from benchmarks.train_memory import MEMORY_LENGTH, MEMORY_ROWS, PAPER_VOCABULARY, StepBytes
 from benchmarks.train_peer import cores
 from benchmarks.train_side import Turn
-from benchmarks.train_start import Start
+from benchmarks.train_start import Start, Wait
 from experiments.markdown import table
 from experiments.provenance import provenance
 from transformer_jax.config import Experiment
@@ -75,7 +75,12 @@ def _details(settings: Sequence[Measured]) -> str:
     rows = zip(*(_column(own) for own in settings), strict=True)
     names = (
         *("parameters", "positions of a side in a batch", "shapes", "padding"),
-        *("first update, nothing compiled before", "first update, compiled before", "an update, of these seconds"),
+        *(
+            f"first update {what}, {when}"
+            for when in ("nothing compiled before", "compiled before")
+            for what in Wait._fields
+        ),
+        "an update, once memory is there",
         "all shapes, compiled or read",
         *("most memory of our process", "most memory of PyTorch's process"),
         *("XLA: memory of the step", "the same, all logits at once", "ratio"),
@@ -89,8 +94,8 @@ def _column(own: Measured) -> Iterator[str]:
     yield f"{own.experiment.batching.tokens_per_batch:,}"
     yield str(ours["shapes"])
     yield f"{ours['padding']:.1%}"
-    yield f"{own.start.cold:.1f} s"
-    yield f"{own.start.warm:.1f} s"
+    for wait in own.start:
+        yield from (f"{seconds:.1f} s" for seconds in wait)
     yield f"{statistics.median(turn.seconds for turn in _turns(own, 0)) / own.updates:.1f} s"
     yield f"{ours['compile_seconds']:.1f} s"
     for side in (0, 1):

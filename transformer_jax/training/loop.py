@@ -80,11 +80,14 @@ def _make_updates(work: _Work, state: TrainState, files: RunFiles, observer: Obs
     """
     training = work.experiment.training
     due, asked_to_stop = _CheckpointTimer(training), parallel.Agreement()
-    window, step, stopping, exhausted = Window(), int(state.step), False, _out_of_patience(files, training)
-    with closing(_batches(work, step, files)) as batches:
+    window, stopping, exhausted = Window(), False, _out_of_patience(files, training)
+    first = step = int(state.step)
+    with closing(_batches(work, first, files)) as batches:
         while step < training.num_steps and not stopping and not exhausted:
             batch, shards = next(batches)
             state, metrics = work.train_step(state, shards, training.seed)
+            if step == first:  # a call returns when its program is there, and the devices have begun
+                observer.say(f"compiled, step {step + 1} is under way")
             step += 1
             window.add(step, metrics, batch)
             stopping, last = asked_to_stop(observer.should_stop()), step == training.num_steps
