@@ -15,10 +15,10 @@ import jax
 
 from experiments import workdir as workdirs
 from experiments.added_settings import ADDED
-from experiments.execution import train_in
 from experiments.gin_bindings import resolved
 from experiments.provenance import provenance
 from experiments.scoring import score_in
+from experiments.training import train_in
 from experiments.workdir import WorkdirError
 from transformer_jax.config import Experiment
 from transformer_jax.errors import UserError

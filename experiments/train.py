@@ -12,9 +12,9 @@ from pathlib import Path
 
 from experiments import command
 from experiments.determinism import make_deterministic
-from experiments.execution import train_in
 from experiments.gin_bindings import load_experiment
 from experiments.profiling import traced
+from experiments.training import train_in
 from transformer_jax import parallel
 
 

@@ -11,9 +11,9 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from experiments import command
-from experiments.execution import train_in
 from experiments.gin_bindings import load_experiment
 from experiments.resumption import different, kill_after, new_folders, settings
+from experiments.training import train_in
 from transformer_jax.config import Experiment
 from transformer_jax.training.metrics_log import Record
 from transformer_jax.training.observer import Observer
