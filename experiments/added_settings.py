@@ -32,6 +32,7 @@ ADDED: dict[str, Any] = {
     "Decoding.max_length_ratio": 1.0,
     "Decoding.min_length_ratio": 0.0,
     "Decoding.constrained_to_trees": False,
+    "Decoding.constrained_to_inventory": False,
     "Decoding.sampling_temperature": None,
     "Decoding.sampling_top_k": None,
     "Decoding.sampling_nucleus": None,

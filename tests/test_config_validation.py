@@ -44,7 +44,7 @@ VALID = {
         "average_checkpoints": 3, "beam_size": 4, "length_penalty": 0.6, "length_penalty_offset": 5.0,
         "stop": "bound", "max_length_ratio": 1.0, "max_extra_length": 50, "min_length_ratio": 0.0,
         "sampling_temperature": 0.7, "sampling_top_k": 10, "sampling_nucleus": 0.9, "sampling_seed": 1,
-        "tokens_per_batch": 1000, "constrained_to_trees": False,
+        "tokens_per_batch": 1000, "constrained_to_trees": False, "constrained_to_inventory": False,
     },
     config.Scoring: {"bleu_tokenizer": "13a", "test_rows": None, "bracketing_parameters": None},
 }  # fmt: skip
@@ -257,6 +257,14 @@ def test_trees_are_searched_for_where_their_symbols_are_known():
     rule = "must be False with Trees.leaves = 'words'"
     assert str(raised.value) == f"Decoding.constrained_to_trees = True: {rule}"
     assert experiment(Trees={"leaves": "words"}).trees.leaves == "words"
+    with pytest.raises(
+        ConfigError, match=r"constrained_to_inventory = True: must be False with Trees\.leaves = 'blanks'"
+    ):
+        experiment(Decoding={"constrained_to_trees": True, "constrained_to_inventory": True})
+    with pytest.raises(
+        ConfigError, match="constrained_to_inventory = True: must be False without constrained_to_trees"
+    ):
+        make(config.Decoding, constrained_to_inventory=True)
     with pytest.raises(ConfigError, match=r"min_length_ratio = 0\.5: must be 0 with constrained_to_trees"):
         make(config.Decoding, constrained_to_trees=True, min_length_ratio=0.5)
     assert make(config.Decoding, min_length_ratio=0.5).min_length_ratio == 0.5

@@ -82,6 +82,7 @@ BASE = {
     "Decoding.max_extra_length": 50,
     "Decoding.min_length_ratio": 0.0,
     "Decoding.constrained_to_trees": False,
+    "Decoding.constrained_to_inventory": False,
     "Decoding.sampling_temperature": None,
     "Decoding.sampling_top_k": None,
     "Decoding.sampling_nucleus": None,

@@ -53,6 +53,7 @@ SMALL = {
     "Decoding.constrained_to_trees": True,
 }
 GENIA_SMALL = SMALL | {
+    "Decoding.constrained_to_inventory": True,
     "Model.num_layers": 4,
     "Model.attention_dropout_rate": 0.1,
     "Training.num_steps": 24_000,

@@ -46,6 +46,7 @@ def tiny_experiment(**changes) -> config.Experiment:
             max_length_ratio=1.0, max_extra_length=5, min_length_ratio=0.0, sampling_temperature=None,
             sampling_top_k=None, sampling_nucleus=None, sampling_seed=1, tokens_per_batch=256,
             constrained_to_trees=False,
+            constrained_to_inventory=False,
         ),
         config.Scoring(bleu_tokenizer="none", test_rows=None, bracketing_parameters=None),
     )  # fmt: skip

@@ -187,6 +187,7 @@ class Decoding(Checked):
     max_extra_length: int
     min_length_ratio: float  # a hypothesis has at least source length times this many tokens before its end
     constrained_to_trees: bool  # every hypothesis is a linearised tree over exactly the source's words, section 6.3
+    constrained_to_inventory: bool  # and like the training trees in its words' tags, see `TreeInventory`
     sampling_temperature: float | None  # `beam_size` independent samples of p^(1 / temperature); None: beam search
     sampling_top_k: int | None  # of the so many most probable tokens alone; None: of all
     sampling_nucleus: float | None  # of the most probable tokens that together have this probability; None: of all
@@ -199,12 +200,11 @@ class Decoding(Checked):
         self.require_at_least(0, "length_penalty", "length_penalty_offset", "max_length_ratio", "max_extra_length")
         self.require_at_least(0, "min_length_ratio", "sampling_seed")
         self.require_positive("sampling_temperature", "sampling_nucleus")
-        nucleus = self.sampling_nucleus
-        self.require(nucleus is None or nucleus <= 1, "sampling_nucleus", "must be at most 1")
-        least = self.min_length_ratio
-        self.require(
-            not (self.constrained_to_trees and least), "min_length_ratio", "must be 0 with constrained_to_trees"
-        )
+        self.require((self.sampling_nucleus or 1) <= 1, "sampling_nucleus", "must be at most 1")
+        least = self.constrained_to_trees and self.min_length_ratio
+        self.require(not least, "min_length_ratio", "must be 0 with constrained_to_trees")
+        alone = self.constrained_to_inventory and not self.constrained_to_trees
+        self.require(not alone, "constrained_to_inventory", "must be False without constrained_to_trees")
 
 
 @dataclass(frozen=True)
@@ -239,6 +239,8 @@ class Experiment:
         self._require(fits, "Batching.tokens_per_batch", "at least", "Data.max_train_length")
         closed = not trees or self.trees.leaves != "words"  # any word may be one
         self._require(closed, "Decoding.constrained_to_trees", "False with", "Trees.leaves")
+        tagged = not self.decoding.constrained_to_inventory or self.trees.leaves == "tags"
+        self._require(tagged, "Decoding.constrained_to_inventory", "False with", "Trees.leaves")
 
     def _require(self, holds: bool, setting: str, rule: str, other: str) -> None:
         """Raises ConfigError naming both settings, "Part.field", their values and the rule between them."""

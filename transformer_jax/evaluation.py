@@ -73,7 +73,7 @@ def evaluate(
     pairs = [Pair(encoded.source(i).tolist(), encoded.target(i).tolist()) for i in range(len(encoded))]
     forced = ForcedDecoder(model, params, experiment.decoding).score(pairs)
     translator = Translator(Generator(model, params, experiment.decoding, symbols), vocabulary)
-    words = [len(words_of(source)) for source in corpus.sources]
+    words = [words_of(source) for source in corpus.sources]
     translations = translator.translate(corpus.sources, on_progress, words=words)
     hypotheses = [translation.text for translation in translations]
     tokenizer = experiment.scoring.bleu_tokenizer

@@ -79,7 +79,7 @@ def _translated(run: Run, sentence: str) -> tuple[list[int], str]:
     """The best translation as ids, with its end token if it has one, and as text."""
     symbols = read_symbols(run.workdir, run.experiment, run.vocabulary)
     generator = Generator(run.model, run.weights.params, run.experiment.decoding, symbols)
-    (found,) = Translator(generator, run.vocabulary).translate([sentence], words=[len(words_of(sentence))])
+    (found,) = Translator(generator, run.vocabulary).translate([sentence], words=[words_of(sentence)])
     return [*found.hypothesis.ids, *[EOS_ID] * found.hypothesis.finished], found.text
 
 

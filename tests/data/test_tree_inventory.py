@@ -53,7 +53,29 @@ def test_each_word_has_its_most_frequent_tag(home):
     }
     assert {word: found.tag_of(word) for word in wanted} == wanted
     assert found.tag == "NN"
-    assert found.tags.keys() == {"Käthe", "walks", "can", "``", ","}
+    assert found.tag_of("never read") == "NN"
+
+
+def test_each_word_has_all_its_tags_the_most_frequent_first(home):
+    lexicon = stock(home).lexicon
+    assert lexicon["walks"] == ["VBZ", "NNS"]
+    assert lexicon[","] == [","]
+    assert "*" not in lexicon, "a trace is no word"
+
+
+def test_the_most_constituents_that_begin_at_one_word(home):
+    """In "S NP" two do, in "S NP /NP VP ..." no more; the unary chain of the third tree begins four."""
+    assert stock(home).most_openings == 2
+    (home / "c.mrg").write_text("(TOP (S (NN a) (NP (NP (VP (S (NN b)) (NN c)) (NP (NN d)))) (NN e)))")
+    assert stock(home, "trees:c.mrg").most_openings == 4
+
+
+def test_an_inventory_of_before_there_was_a_lexicon_is_refused(home):
+    stock(home).save(home / "trees.json")
+    text = (home / "trees.json").read_text(encoding="utf-8")
+    (home / "trees.json").write_text(text.replace('"lexicon"', '"tags"'), encoding="utf-8")
+    with pytest.raises(TreeInventoryError, match=r"trees\.json: no inventory .*; the command that trained the run"):
+        load_inventory(home / "trees.json")
 
 
 def test_trees_and_what_was_cleaned_of_them_are_counted(home):

@@ -23,6 +23,7 @@ DECODING = config.Decoding(
     max_length_ratio=1.0, max_extra_length=EXTRA, min_length_ratio=0.0, sampling_temperature=None, sampling_top_k=None,
     sampling_nucleus=None, sampling_seed=1, tokens_per_batch=16 * 3 * 8,
     constrained_to_trees=False,
+    constrained_to_inventory=False,
 )  # fmt: skip
 SIZES = config.Model(
     num_layers=2, d_model=14, d_ff=23, num_heads=3, d_k=5, d_v=7, dropout_rate=0.1, attention_dropout_rate=0.0,

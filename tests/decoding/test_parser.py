@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from decoding.small_generator import DECODING, SIZES
 from random_params import random_params
+from tiny_experiment import tiny_experiment
 from trees.made_trees import is_well_formed, random_tree
 
 from transformer_jax.data.tree_inventory import TreeInventory
 from transformer_jax.data.vocabulary import learn_vocabulary
 from transformer_jax.decoding.generate import Generator, Hypothesis
 from transformer_jax.decoding.model_search import make_search
-from transformer_jax.decoding.parser import Parser, parse_of, words_of
+from transformer_jax.decoding.parser import Parser, parse_of, symbols_for, words_of
 from transformer_jax.decoding.translator import Translation, Translator
 from transformer_jax.decoding.tree_symbols import TreeSymbolError, tree_symbols
 from transformer_jax.model.transformer import Transformer
@@ -24,7 +25,7 @@ from transformer_jax.special_ids import EOS_ID, PAD_ID
 from transformer_jax.trees.linearisation import linearised
 
 pytestmark = pytest.mark.usefixtures("quick_to_compile", "one_device")
-INVENTORY = TreeInventory(["NP", "/NP", "NN", "VB"], "NN", {"barks": "VB"}, 2, 0, {})
+INVENTORY = TreeInventory(["NP", "/NP", "NN", "VB"], "NN", {"barks": ["VB"], "dog": ["NN"]}, 1, 2, 0, {})
 SENTENCES = ["a dog barks .", "", "dog", "barks barks", "a a a a a a a", "  dog \t barks", "(a) dog", "dog unseen ."]
 WORDS = [["a", "dog", "barks", "."], [], ["dog"], ["barks"] * 2, ["a"] * 7, ["dog", "barks"], ["-LRB-a-RRB-", "dog"],
          ["dog", "unseen", "."]]  # fmt: skip
@@ -36,7 +37,8 @@ def learned():
     rng = np.random.default_rng(5)
     targets = [" ".join(linearised(random_tree(rng, int(rng.integers(1, 9))))) for _ in range(200)]
     vocabulary = learn_vocabulary([*targets, "a dog barks .", "- - LRB RRB"], 45, merge_across_scripts=True)
-    symbols = tree_symbols(" ".join(targets).split(" "), vocabulary.encode, vocabulary.size)
+    tokens = " ".join(targets).split(" ")
+    symbols = tree_symbols(tokens, vocabulary.encode, vocabulary.size, lexicon=INVENTORY.lexicon)
     params = random_params(SIZES, vocabulary.size, seed=4)
     return vocabulary, symbols, Transformer(SIZES, vocabulary.size), params
 
@@ -86,6 +88,14 @@ def test_no_words_have_no_tree():
     assert parse_of(" \t", said("NP NN /NP"), "tags", INVENTORY)[:2] == (None, Counter())
 
 
+@pytest.mark.parametrize("bound", [False, True])
+def test_the_inventory_binds_where_the_config_says_so(bound):
+    decoding = {"constrained_to_trees": True, "constrained_to_inventory": bound}
+    symbols = symbols_for(tiny_experiment(leaves="tags", **decoding), INVENTORY, learned()[0])
+    assert (symbols.classes_of(["barks"]) != symbols.classes_of(["dog"])) == bound
+    assert (symbols.most_openings == INVENTORY.most_openings) == bound
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("constrained", [False, True])
 def test_each_parse_is_a_tree_over_exactly_the_words(constrained):
@@ -100,6 +110,9 @@ def test_each_parse_is_a_tree_over_exactly_the_words(constrained):
     assert any(parse.repairs for parse in parses) == (not constrained)
     if constrained:
         assert all(parse.translation.hypothesis.finished for parse in parses)
+        leaves = [leaf for parse in parses if parse.tree is not None for leaf in parse.tree.leaves()]
+        assert {leaf.label for leaf in leaves if leaf.word == "barks"} == {"VB"}
+        assert {leaf.label for leaf in leaves if leaf.word == "dog"} == {"NN"}
 
 
 @pytest.mark.slow
@@ -131,10 +144,10 @@ def test_the_constraint_changes_no_score():
         assert best.log_prob == pytest.approx(float(expected), abs=1e-4)
 
 
-def test_numbers_of_words_mean_nothing_where_trees_are_not_asked_for():
+def test_words_mean_nothing_where_trees_are_not_asked_for():
     sources = [[5, 6, EOS_ID], [7, EOS_ID]]
     plain = generator(False)
-    assert plain.generate(sources, words=[9, 9]) == plain.generate(sources)
+    assert plain.generate(sources, words=[["a"] * 9, ["b"] * 9]) == plain.generate(sources)
 
 
 def test_a_search_for_trees_is_never_one_for_anything():
@@ -144,7 +157,7 @@ def test_a_search_for_trees_is_never_one_for_anything():
         Generator(model, params, constrained)
     with pytest.raises(TreeSymbolError, match="constrained_to_trees"):
         make_search(model, constrained, max_steps=5)
-    with pytest.raises(ValueError, match="needs the numbers of words"):
+    with pytest.raises(ValueError, match="needs the words"):
         Generator(model, params, constrained, symbols).generate([[5, EOS_ID]])
     with pytest.raises(ValueError, match="shorter"):
-        Generator(model, params, constrained, symbols).generate([[5, EOS_ID], [6, EOS_ID]], words=[1])
+        Generator(model, params, constrained, symbols).generate([[5, EOS_ID], [6, EOS_ID]], words=[["a"]])

@@ -21,9 +21,26 @@ def test_tables_by_hand():
         (OPENING, 0, 1, 2), (CLOSING, 0, 2, 2), (OPENING, 1, 2, 3), (CLOSING, 1, 3, 3),
         (LEAF, -1, 1, 0), (LEAF, -1, 3, 0), (NO_KIND, -1, 0, 0),
     }  # fmt: skip
-    assert (symbols.shortest_leaf, symbols.marks_begin) == (1, True)
+    assert (symbols.shortest_leaves.tolist(), symbols.marks_begin) == ([1], True)
     assert symbols.pieces.tolist() == [6, 6, 6, 6, 0, 1, 2, 3, 4, 5, 6, 6]
     assert symbols.marked.tolist() == [True, True, False, False, True, True, False]
+
+
+def test_words_with_the_same_leaves_are_of_one_class():
+    """Of two leaves of one and of three pieces, after one of no word that is known."""
+    lexicon = {"dog": ["NN"], "x": ["X", "NN"], "cat": ["NN"], "y": ["NN", "X"], "z": ["X"]}
+    symbols = tree_symbols(["S", "NN", "(X)"], encode, vocab_size=12, lexicon=lexicon)
+    any_word, dog, x, cat, y, z = symbols.classes_of(["unread", *lexicon])
+    assert (any_word, dog, x, len({dog, x, z, any_word})) == (0, cat, y, 4)
+    leaves = {word: symbols.allowed[word] for word in (any_word, dog, x, z)}
+    assert [leaves[word].sum() for word in leaves] == [2, 1, 2, 1]
+    assert (symbols.kinds[leaves[dog] | leaves[z]] == LEAF).all()
+    assert symbols.shortest_leaves[[any_word, dog, x, z]].tolist() == [1, 1, 1, 3]
+
+
+def test_a_word_that_could_have_no_leaf_is_refused():
+    with pytest.raises(TreeSymbolError, match="none of the leaves that a word may have"):
+        tree_symbols(["S", "NN"], encode, vocab_size=12, lexicon={"dog": ["X"]})
 
 
 def test_pieces_may_tell_the_end():

@@ -35,7 +35,7 @@ SAID = [
 def experiment(tmp_path):
     (tmp_path / "text").mkdir()
     (tmp_path / "text" / "test.mrg").write_text(TEXT)
-    TreeInventory(["S"], "NN", {}, 4, 1, {}).save(tmp_path / "trees.json")
+    TreeInventory(["S"], "NN", {}, 1, 4, 1, {}).save(tmp_path / "trees.json")
     return tiny_experiment(test="trees:test.mrg", directory=str(tmp_path / "text"))
 
 

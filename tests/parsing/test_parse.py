@@ -7,6 +7,7 @@ import pytest
 from tiny_commands import require_one_line, run_command
 
 from experiments import parse
+from transformer_jax.data.tree_inventory import load_inventory
 from transformer_jax.trees.bracket_files import parse_tree, parse_trees
 from transformer_jax.trees.drawing.text import text_drawing
 
@@ -93,9 +94,20 @@ def test_pictures_go_into_a_folder_of_their_own(trained_parser, tmp_path):
 
 @pytest.mark.slow
 def test_constrained_no_tree_needs_repair(trained_parser, sentences):
-    out, told = parsed(trained_parser, sentences, "--gin_param=Decoding.constrained_to_trees = True")
-    assert told == []
-    assert [parse_tree(line).words() for line in out.splitlines()] == [line.decode().split() for line in sentences]
+    bindings = [
+        "--gin_param=Decoding.constrained_to_trees = True",
+        "--gin_param=Decoding.constrained_to_inventory = True",
+    ]
+    known = load_inventory(trained_parser / "trees.json").lexicon
+    for number in (1, 2):
+        out, told = parsed(trained_parser, sentences, *bindings[:number])
+        assert told == []
+        trees = [parse_tree(line) for line in out.splitlines()]
+        assert [tree.words() for tree in trees] == [line.decode().split() for line in sentences]
+        strange = [
+            leaf for tree in trees for leaf in tree.leaves() if leaf.label not in known.get(leaf.word, [leaf.label])
+        ]
+        assert (not strange) == (number == 2), "this parser has learned next to nothing"
 
 
 def test_a_run_of_something_else_is_no_parser(trained_parser, tmp_path):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Int
 
 from transformer_jax import config, parallel
 from transformer_jax.decoding.hypotheses import Hypotheses
@@ -32,7 +33,7 @@ class Asked(NamedTuple):
 
     prefix: Sequence[int]
     number: int  # of the source in the whole input
-    words: int
+    words: Sequence[int]  # their classes
 
 
 class Generator:
@@ -65,7 +66,7 @@ class Generator:
         *,
         prefixes: Sequence[Sequence[int]] | None = None,
         first: int = 0,
-        words: Sequence[int] | None = None,
+        words: Sequence[Sequence[str]] | None = None,
     ) -> list[list[Hypothesis]]:
         """The hypotheses of each source (ids with the end token), in order, best first: at most `beam_size`.
 
@@ -75,7 +76,7 @@ class Generator:
           on_progress: told how many are done.
           prefixes: ids that the hypotheses of each source must begin with.
           first: the number of the first source, where the sources are part of a longer input; see `sampling`.
-          words: how many each source has; asked for in a search for trees, and of no meaning elsewhere.
+          words: those of each source; asked for in a search for trees, and of no meaning elsewhere.
 
         Raises:
           SequenceTooLongError: a source or a prefix is longer than the model's max_length.
@@ -108,13 +109,14 @@ class Generator:
         sources: Sequence[Sequence[int]],
         prefixes: Sequence[Sequence[int]] | None,
         first: int,
-        words: Sequence[int] | None,
+        words: Sequence[Sequence[str]] | None,
     ) -> list[Asked]:
         if self._symbols is not None and words is None:
-            raise ValueError("a search for trees needs the numbers of words")
+            raise ValueError("a search for trees needs the words")
         nothing: list[list[int]] = [[] for _ in sources]
-        given = zip(prefixes or nothing, words or [0] * len(sources), strict=True)
-        return [Asked(prefix, number, count) for number, (prefix, count) in enumerate(given, start=first)]
+        classes = [self._symbols.classes_of(own) for own in words] if self._symbols and words else nothing
+        given = zip(prefixes or nothing, classes, strict=True)
+        return [Asked(prefix, number, own) for number, (prefix, own) in enumerate(given, start=first)]
 
     def _translate(
         self, batch: SourceBatch, asked: Sequence[Asked], device: jax.Device
@@ -146,20 +148,24 @@ class Generator:
                 state = programs.with_room(state, min(2 * steps, self.max_length))
 
     def _request(self, batch: SourceBatch, asked: Sequence[Asked], device: jax.Device) -> Request:
-        longest = max((len(each.prefix) for each in asked), default=0)
-        prefix = np.full((len(batch.ids), _room(longest)), PAD_ID, np.int32)
-        for row, each in enumerate(asked):
-            prefix[row, : len(each.prefix)] = each.prefix
+        prefix = _rows([each.prefix for each in asked], len(batch.ids), PAD_ID)
         lengths, prefix_lengths = ((ids != PAD_ID).sum(1) for ids in (batch.ids, prefix))
         least, most = length_limits(lengths, self._decoding, longest=self.max_length, prefix_lengths=prefix_lengths)
         limits = np.where(lengths > 0, most, 0)  # a row that is left makes no step
-        numbers, words = np.zeros((2, len(batch.ids)), np.int32)
+        numbers = np.zeros(len(batch.ids), np.int32)
         numbers[: len(asked)] = [each.number for each in asked]
-        words[: len(asked)] = [each.words for each in asked]
         source = self._programs.encode({"params": self._params[device]}, batch.ids)
         # Put where they belong from the start: programs would be compiled again for values that later are.
-        counts = None if self._symbols is None else words
-        return Request(source, *jax.device_put((limits, least, prefix, numbers, counts), device))
+        words = None if self._symbols is None else _rows([each.words for each in asked], len(batch.ids), -1)
+        return Request(source, *jax.device_put((limits, least, prefix, numbers, words), device))
+
+
+def _rows(sequences: Sequence[Sequence[int]], rows: int, filling: int) -> Int[np.ndarray, "rows room"]:
+    """A row each, filled up; then rows of nothing else."""
+    found = np.full((rows, _room(max(map(len, sequences), default=0))), filling, np.int32)
+    for row, sequence in enumerate(sequences):
+        found[row, : len(sequence)] = sequence
+    return found
 
 
 def _room(length: int) -> int:

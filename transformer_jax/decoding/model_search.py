@@ -40,7 +40,9 @@ class Request(NamedTuple):
     least: Int[Array, "B"]  # tokens at least, before the end token
     prefix: Int[Array, "B P"]  # the tokens that the hypotheses begin with; then padding
     sentences: Int[Array, "B"]  # their numbers in the whole input, on which what is sampled depends
-    words: Int[Array, "B"] | None = None  # of the trees that the hypotheses have to be; None: they may be anything
+    words: Int[Array, "B W"] | None = (
+        None  # classes of the words of the trees that the hypotheses have to be, -1 beyond
+    )
 
 
 def model_step(model: Transformer, params: Params, request: Request, symbols: TreeSymbols | None = None) -> Step:

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from transformer_jax.config import Experiment
 from transformer_jax.data.tree_inventory import TreeInventory
@@ -47,8 +47,10 @@ def symbols_for(experiment: Experiment, inventory: TreeInventory, vocabulary: Vo
     Raises:
         TreeSymbolError: the vocabulary cannot write them so that they can be told apart.
     """
-    leaves = experiment.trees.leaves
-    return tree_symbols(inventory.tokens, vocabulary.encode, vocabulary.size, leaf_names(leaves, ()))
+    names = leaf_names(experiment.trees.leaves, ())
+    known = {"lexicon": inventory.lexicon, "most_openings": inventory.most_openings}
+    more: Any = known if experiment.decoding.constrained_to_inventory else {}
+    return tree_symbols(inventory.tokens, vocabulary.encode, vocabulary.size, names, **more)
 
 
 class Parser:
@@ -68,7 +70,7 @@ class Parser:
         """
         words = [words_of(sentence) for sentence in sentences]
         lines = [" ".join(own) for own in words]
-        translations = self._translator.translate(lines, on_progress, first=first, words=[len(own) for own in words])
+        translations = self._translator.translate(lines, on_progress, first=first, words=words)
         return [
             parse_of(line, translation, self._leaves, self._inventory)
             for line, translation in zip(lines, translations, strict=True)

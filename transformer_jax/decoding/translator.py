@@ -41,7 +41,7 @@ class Translator:
         *,
         prefixes: Sequence[str] | None = None,
         first: int = 0,
-        words: Sequence[int] | None = None,
+        words: Sequence[Sequence[str]] | None = None,
     ) -> list[Translation]:
         """As many translations as lines, in order; a line of blanks gives an empty one, a line too long is cut.
 
@@ -49,7 +49,7 @@ class Translator:
           on_progress: told how many are done.
           prefixes: what the translation of each line must begin with; one too long is cut.
           first: the number of the first line in the whole input, on which what is sampled depends.
-          words: how many each line has, which a search for trees asks for.
+          words: those of each line, which a search for trees asks for.
         """
         longest = self._generator.max_length - 1
         sources = self._vocabulary.encode_all(list(lines))

@@ -21,11 +21,19 @@ from transformer_jax.decoding.tree_symbols import CLOSING, LEAF, NO_KIND, NOWHER
 _NEVER = 1 << 30
 
 
+class Words(NamedTuple):
+    """Of each source."""
+
+    classes: Int[Array, "B W"]  # -1 beyond the last word
+    counts: Int[Array, "B"]
+    pieces: Int[Array, "B W+1"]  # that leaves of each word and all after it take at least
+
+
 class Standing(NamedTuple):
     """What some symbols leave to be said."""
 
     begun: Bool[Array, "B beam"]
-    bare: Bool[Array, "B beam"]  # the innermost open bracket has no child
+    opened: Int[Array, "B beam"]  # brackets at the end in a row; with any, the innermost has no child
     label: Int[Array, "B beam"]  # of the innermost open bracket
     depth: Int[Array, "B beam"]  # open brackets
     closing: Int[Array, "B beam"]  # pieces that close them
@@ -41,11 +49,17 @@ class Said(NamedTuple):
     completed: Int[Array, "B beam 1"]  # the symbol that this is the whole of
 
 
-def tree_constraint(symbols: TreeSymbols, words: Int[Array, "B"], limits: Int[Array, "B"], eos_id: int) -> Constraint:
-    """A tree over so many words each, within the limit of tokens, the end token included.
+def tree_constraint(
+    symbols: TreeSymbols, classes: Int[Array, "B W"], limits: Int[Array, "B"], eos_id: int
+) -> Constraint:
+    """A tree over each source's words, within the limit of tokens, the end token included.
 
     Where no tree fits within the limit, nothing is allowed. No other constraint may ask for more tokens.
+
+    Args:
+      classes: of the words, by which each has leaves that it may have (`TreeSymbols.allowed`); -1 beyond the last.
     """
+    words = _words(symbols, classes)
 
     def constraint(log_probs: LogProbs, live: Live, position: Int[Array, ""]) -> LogProbs:
         said = _said(symbols, live.ids, position)
@@ -68,6 +82,12 @@ def tree_constraint(symbols: TreeSymbols, words: Int[Array, "B"], limits: Int[Ar
     return constraint
 
 
+def _words(symbols: TreeSymbols, classes: Int[Array, "B W"]) -> Words:
+    least = jnp.where(classes < 0, 0, jnp.asarray(symbols.shortest_leaves)[classes])
+    pieces = jnp.cumsum(least[:, ::-1], axis=1)[:, ::-1]
+    return Words(classes, (classes >= 0).sum(axis=1), jnp.pad(pieces, ((0, 0), (0, 1))))
+
+
 def _said(symbols: TreeSymbols, ids: Int[Array, "B beam T"], position: Int[Array, ""]) -> Said:
     places = jnp.arange(ids.shape[2])
     is_said = places < position
@@ -85,44 +105,48 @@ def _said(symbols: TreeSymbols, ids: Int[Array, "B beam T"], position: Int[Array
     return Said(completed[nodes], newest, node, completed[node][:, :, None])
 
 
-def _standing(symbols: TreeSymbols, said: Int[Array, "B beam T"], words: Int[Array, "B"]) -> Standing:
+def _standing(symbols: TreeSymbols, said: Int[Array, "B beam T"], words: Words) -> Standing:
     kinds, labels = jnp.asarray(symbols.kinds)[said], jnp.asarray(symbols.labels)[said]
     change = (kinds == OPENING).astype(jnp.int32) - (kinds == CLOSING)
     depths = jnp.cumsum(change, axis=2)
     depth = depths[:, :, -1]
     # After whole symbols of a tree, the last bracket that opened at the present depth is the innermost open one.
-    innermost = _last_place((kinds == OPENING) & (depths == depth[:, :, None]))
-    newest = _last_place(kinds != NO_KIND)
+    innermost = jnp.maximum(_last_place((kinds == OPENING) & (depths == depth[:, :, None])), 0)
+    others = _last_place((kinds == LEAF) | (kinds == CLOSING))
     return Standing(
         begun=(kinds != NO_KIND).any(axis=2),
-        bare=jnp.take_along_axis(kinds, newest, axis=2)[:, :, 0] == OPENING,
+        opened=((kinds == OPENING) & (jnp.arange(kinds.shape[2]) > others)).sum(axis=2),
         label=jnp.take_along_axis(labels, innermost, axis=2)[:, :, 0],
         depth=depth,
         closing=(change * jnp.asarray(symbols.closing_lengths)[said]).sum(axis=2),
-        words=words[:, None] - (kinds == LEAF).sum(axis=2),
+        words=words.counts[:, None] - (kinds == LEAF).sum(axis=2),
     )
 
 
 def _last_place(where: Bool[Array, "B beam T"]) -> Int[Array, "B beam 1"]:
-    """The last true one; 0 without."""
-    return jnp.where(where, jnp.arange(where.shape[2]), 0).max(axis=2, keepdims=True)
+    """The last true one; -1 without."""
+    return jnp.where(where, jnp.arange(where.shape[2]), -1).max(axis=2, keepdims=True)
 
 
-def _needed(symbols: TreeSymbols, standing: Standing, words: Int[Array, "B"]) -> Int[Array, "B beam symbols"]:
+def _needed(symbols: TreeSymbols, standing: Standing, words: Words) -> Int[Array, "B beam symbols"]:
     """The fewest tokens that say each symbol and then the rest of a tree, the end token included."""
-    begun, bare, label, depth, closing, left = (field[:, :, None] for field in standing)
+    next_word = words.counts[:, None] - standing.words
+    its_class = jnp.take_along_axis(jnp.pad(words.classes, ((0, 0), (0, 1))), next_word, axis=1)
+    rest = jnp.take_along_axis(words.pieces, next_word, axis=1)[:, :, None]
+    begun, opened, label, depth, closing, left = (field[:, :, None] for field in standing)
     within = depth > 0
     may_be = {
-        OPENING: (left > 0) & (within | ~begun),
-        LEAF: (left > 0) & (within | (~begun & (words == 1)[:, None, None])),
-        CLOSING: within & ~bare & (symbols.labels == label) & ((depth > 1) | (left == 0)),
+        OPENING: (left > 0) & (within | ~begun) & (opened < symbols.most_openings),
+        LEAF: (left > 0) & (within | (~begun & (words.counts == 1)[:, None, None])),
+        CLOSING: within & (opened == 0) & (symbols.labels == label) & ((depth > 1) | (left == 0)),
     }
-    allowed = sum((symbols.kinds == kind) & may for kind, may in may_be.items())
+    its_leaves = (symbols.kinds != LEAF) | jnp.asarray(symbols.allowed)[its_class]
+    allowed = sum((symbols.kinds == kind) & may for kind, may in may_be.items()) & its_leaves
     # Beyond the rest: an opening and its closing, or what a leaf is longer than the shortest. The rest has the closing.
-    more = symbols.lengths + symbols.closing_lengths
-    more = np.where(symbols.kinds == LEAF, symbols.lengths - symbols.shortest_leaf, more)
-    more = np.where(symbols.kinds == CLOSING, 0, more).astype(np.int32)
-    return jnp.where(allowed, left * symbols.shortest_leaf + closing + 1 + more, _NEVER)
+    both = np.where(symbols.kinds == CLOSING, 0, symbols.lengths + symbols.closing_lengths)
+    beyond_shortest = symbols.lengths - jnp.asarray(symbols.shortest_leaves)[its_class][:, :, None]
+    more = jnp.where(symbols.kinds == LEAF, beyond_shortest, both)
+    return jnp.where(allowed, rest + closing + 1 + more, _NEVER)
 
 
 def _leading(

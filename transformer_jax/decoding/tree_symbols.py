@@ -1,10 +1,12 @@
 """The symbols of linearised trees as a vocabulary writes them: tables of an automaton over pieces.
 
-The symbols are a closed set, read off the training targets: labels opening and closing, and what stands for words.
+The symbols are a closed set, read off the training targets: labels opening and closing, and leaves, which stand for
+words. Which leaves a word may have is said by its class.
 """
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -15,6 +17,7 @@ from transformer_jax.trees.symbols import PENN_TAGS, Symbol, read, written
 
 OPENING, LEAF, CLOSING, NO_KIND = range(4)
 NOWHERE, ROOT = 0, 1  # nodes: no symbol begins like this; nothing of the symbol is said yet
+_ANY_NUMBER = 1 << 30
 _KINDS = {"opening": OPENING, "leaf": LEAF, "closing": CLOSING}
 
 
@@ -34,12 +37,19 @@ class TreeSymbols:
     leads_to: Bool[np.ndarray, "nodes symbols"]  # whether a symbol begins so
     children: Int[np.ndarray, "nodes pieces"]  # the node one piece later; the last piece is "any other"
     pieces: Int[np.ndarray, "vocab"]  # the piece that an id is
+    classes: Mapping[str, int]  # of words; any other word is of class 0
+    allowed: Bool[np.ndarray, "classes symbols"]  # the leaves that a word may have; of class 0 any
+    most_openings: int  # in a row
     marks_begin: bool  # whether a piece tells that a symbol begins with it, as SentencePiece's do, or that one ends
     marked: Bool[np.ndarray, "pieces"]
 
     @property
-    def shortest_leaf(self) -> int:
-        return int(self.lengths[self.kinds == LEAF].min())
+    def shortest_leaves(self) -> Int[np.ndarray, "classes"]:
+        """Pieces of the shortest leaf that a word of each class may have."""
+        return np.where(self.allowed, self.lengths, self.lengths.max()).min(axis=1).astype(np.int32)
+
+    def classes_of(self, words: Iterable[str]) -> list[int]:
+        return [self.classes.get(word, 0) for word in words]
 
 
 def tree_symbols(
@@ -47,12 +57,18 @@ def tree_symbols(
     encode: Callable[[str], Sequence[int]],
     vocab_size: int,
     leaf_names: Container[str] = PENN_TAGS,
+    lexicon: Mapping[str, Collection[str]] = MappingProxyType({}),
+    most_openings: int = _ANY_NUMBER,
 ) -> TreeSymbols:
     """The symbols of all `tokens` of the training targets, as `encode` writes them.
 
+    Args:
+        lexicon: the only leaves that a word may have, of the words for which there are such.
+        most_openings: constituents that may begin at one word.
+
     Raises:
-        TreeSymbolError: a token is no symbol; there is no label, or no leaf; or the vocabulary has unknown pieces for a
-            symbol, the same pieces for two, or none that tell where one begins or ends.
+        TreeSymbolError: a token is no symbol; there is no label, or no leaf, or none for a word; or the vocabulary has
+            unknown pieces for a symbol, the same pieces for two, or none that tell where one begins or ends.
     """
     symbols = _closed_set(tokens, leaf_names)
     texts = [written(symbol, leaf_names) for symbol in symbols]
@@ -63,6 +79,7 @@ def tree_symbols(
     completed, children, leads_to = _nodes(numbered, len(numbers))
     marks_begin = not _first(spelled) & _later(spelled)
     marking = _first(spelled) if marks_begin else _last(spelled)
+    classes, allowed = _word_classes(symbols, lexicon)
     labels = sorted({symbol.name for symbol in symbols if symbol.kind != "leaf"})
     lengths = {symbol: len(ids) for symbol, ids in zip(symbols, spelled, strict=True)}
     return TreeSymbols(
@@ -78,6 +95,9 @@ def tree_symbols(
         leads_to=leads_to,
         children=children,
         pieces=np.array([numbers.get(id, len(numbers)) for id in range(vocab_size)], np.int32),
+        classes=classes,
+        allowed=allowed,
+        most_openings=most_openings,
         marks_begin=marks_begin,
         marked=np.array([*(id in marking for id in numbers), False]),
     )
@@ -97,6 +117,22 @@ def _closed_set(tokens: Iterable[str], leaf_names: Container[str]) -> list[Symbo
         )
     leaves = {symbol for symbol in found if symbol.kind == "leaf"}
     return sorted(leaves | {Symbol("opening", label) for label in labels} | {Symbol("closing", x) for x in labels})
+
+
+def _word_classes(
+    symbols: list[Symbol], lexicon: Mapping[str, Collection[str]]
+) -> tuple[dict[str, int], Bool[np.ndarray, "classes symbols"]]:
+    """Words that may have the same leaves are of one class."""
+    sets = {word: frozenset(names) for word, names in lexicon.items()}
+    distinct = sorted(set(sets.values()), key=sorted)
+    numbers = {names: number for number, names in enumerate(distinct, 1)}
+    classes = {word: numbers[names] for word, names in sets.items()}
+    leaves = np.array([*(symbol.kind == "leaf" for symbol in symbols), False])
+    own = [[*(symbol.name in names for symbol in symbols), False] for names in distinct]
+    allowed = np.array([leaves, *(leaves & named for named in own)])
+    if not allowed.any(axis=1).all():
+        raise TreeSymbolError("the training targets have none of the leaves that a word may have")
+    return classes, allowed
 
 
 def _check(texts: list[str], spelled: list[tuple[int, ...]], encode: Callable[[str], Sequence[int]]) -> None:

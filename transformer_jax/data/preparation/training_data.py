@@ -25,7 +25,7 @@ from transformer_jax.errors import UserError
 from transformer_jax.file_checksums import find_damage, keep_checksums
 from transformer_jax.lock import waited_for
 
-_FORMAT = 1  # of what is made: another one, another name
+_FORMAT = 2  # of what is made: another one, another name
 _MANIFEST = "manifest.json"
 PAIRS_PER_SHARD = 250_000
 
