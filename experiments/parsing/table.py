@@ -12,14 +12,16 @@ from transformer_jax.config import corpus_parts
 
 
 def markdown(runs: list[ParsedRun]) -> str:
-    """The paper's rows and then ours; what else was measured of ours; what the numbers are, where they come from."""
+    """All in a line; the paper's rows and then ours; more of ours; what the numbers are, where they come from."""
     quality = compact_table(["parser", "training", "scored on", "F1, paper", "F1, ours"], _rows(runs))
     more = compact_table(
         ["run", "parser", "F1", "recall", "precision", "F1, at most 40 words", "complete match", "tagging accuracy",
          "sentences", "left out", "F1 of all, gold tags", "repaired"],
         _details(runs),
     )  # fmt: skip
-    return f"{quality}\n{more}\n{_NOTE}\n\n{''.join(map(_provenance, runs))}"
+    return (
+        f"Table 4: {'; '.join(map(_summary, runs))}.\n\n{quality}\n{more}\n{_NOTE}\n\n{''.join(map(_provenance, runs))}"
+    )
 
 
 _NOTE = (
@@ -29,6 +31,16 @@ _NOTE = (
     "Right-branching: each word with all that comes after it. Both get words alone, as the Transformer does. The "
     "paper's rows are scored on section 23 of the Wall Street Journal."
 )
+
+
+def _summary(run: ParsedRun) -> str:
+    scores = [run.entry["bracketing"], *((run.yardsticks or {}).get(key) for key in NAMES)]
+    f1 = [f"{name} {_f1(score)}" for name, score in zip(("F1", *NAMES.values()), scores, strict=True) if score]
+    return f"{run.folder.name}, {', '.join(f1)}, trained in {_minutes(run.entry['training'])} minutes"
+
+
+def _minutes(measured: dict[str, Any]) -> str:
+    return f"{measured['seconds'] / 60:,.0f}"
 
 
 def _rows(runs: list[ParsedRun]) -> Iterator[list[str]]:
@@ -97,7 +109,7 @@ def _provenance(run: ParsedRun) -> str:
         f"trees: {trees}",
         "search: " + ", ".join(f"Decoding.{name} = {settings[f'Decoding.{name}']}" for name in search),
         f"weights: mean of the checkpoints of steps {', '.join(map(str, entry['checkpoint_steps']))}",
-        f"trained {entry['training']['updates']:,.0f} updates in {entry['training']['seconds'] / 60:,.0f} minutes; "
+        f"trained {entry['training']['updates']:,.0f} updates in {_minutes(entry['training'])} minutes; "
         f"scored in {entry['seconds'] / 60:,.1f} minutes",
         f"{entry['machine']}, {entry['devices']}; revision {entry['revision']}; {entry['date']}",
         f"`{entry['command']}`",

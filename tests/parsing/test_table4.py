@@ -52,13 +52,16 @@ def test_the_papers_rows_and_ours_with_yardsticks(scored, treebank):
     assert ended.code == 0, ended.err
     written = (scored.parent / "table4.md").read_text(encoding="utf-8")
     assert ended.out.decode().startswith(written)
+    pcfg, right_branching = (f"{f1:.2f}" for f1 in independent_yardsticks(treebank))
+    in_a_line = f"tiny, F1 41.24, PCFG {pcfg}, right-branching {right_branching}, trained in 2 minutes"
+    assert written.startswith(f"Table 4: {in_a_line}.\n\n| parser")
     (head, *rows), (_, *details) = cells(written)
     assert head == ["parser", "training", "scored on", "F1, paper", "F1, ours"]
     assert rows[:12] == [[row.name, row.training, "WSJ 23", f"{row.f1:.1f}", ""] for row in paper.TABLE_4]
     where = ["train.trees, 400 trees", "test.trees", ""]
     assert rows[12] == ["Transformer (1 layers, d_model 16)", *where, "41.24"]
     assert [(row[0], row[1:4]) for row in rows[13:]] == [("PCFG", where), ("right-branching", where)]
-    assert [row[-1] for row in rows[13:]] == [f"{f1:.2f}" for f1 in independent_yardsticks(treebank)]
+    assert [row[-1] for row in rows[13:]] == [pcfg, right_branching]
     ours = [
         "tiny",
         "Transformer (1 layers, d_model 16)",
