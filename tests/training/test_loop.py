@@ -95,19 +95,20 @@ def test_a_run_makes_its_updates_and_keeps_the_last(whole):
         *(("train", step) for step in (2, 4, 6, 8, 10)), ("dev", 10),
     ]  # fmt: skip
     assert read_metrics(whole.workdir / "metrics.jsonl") == whole.records
-    assert whole.lines == []
+    assert whole.lines == ["compiled, step 1 is under way"]
 
 
 def test_a_stopped_run_goes_on_as_if_nothing_had_been(whole, tmp_path):
     run = Run(tmp_path).train(stop_at=6)
     assert run.updates == 6
     assert (run.steps(), run.steps("interrupted")) == ([], [6])
-    assert run.lines == ["stopped at step 6, saved; the same command goes on from here"]
+    stopped = "stopped at step 6, saved; the same command goes on from here"
+    assert run.lines == ["compiled, step 1 is under way", stopped]
     with pytest.raises(AssertionError):
         assert_equal(run.state("interrupted").params, whole.state().params)
     run.lines.clear()
     run.train()
-    assert run.lines == ["resumed from step 6"]
+    assert run.lines == ["resumed from step 6", "compiled, step 7 is under way"]
     assert list(map(lasting, run.records)) == list(map(lasting, whole.records))
     assert list(map(lasting, read_metrics(tmp_path / "metrics.jsonl"))) == list(map(lasting, whole.records))
     assert_equal(run.state(), whole.state())
@@ -136,7 +137,7 @@ def test_a_damaged_interrupted_state_is_said_and_the_last_checkpoint_used(whole,
     (tmp_path / "interrupted" / "6" / "checksums.json").write_text("{}")
     run.lines.clear()
     run.train(checkpoint_every_steps=5)
-    damaged, resumed = run.lines
+    damaged, resumed, _ = run.lines
     assert damaged.startswith(f"checkpoint {tmp_path / 'interrupted' / '6'} is damaged: ")
     assert resumed == "resumed from step 5"
     assert run.steps("interrupted") == []

@@ -123,7 +123,8 @@ def test_the_log_tells_of_each_skip_once_and_of_each_step_once(undisturbed):
     assert steps == sorted(steps)
     assert [record["step"] for record in records if record["kind"] == "train"] == [2, 3, 4, 6, 8, 9, 10, 12, 13]
     assert [record["epoch"] for record in records if record["kind"] == "train"][-1] == 22 / 5
-    first, back, *_ = (undisturbed / "said").read_text().splitlines()[1:]
+    said = [line for line in (undisturbed / "said").read_text().splitlines() if not line.startswith("compiled, ")]
+    first, back, *_ = said[1:]
     assert first == "resumed from step 3"
     assert back == f"{why[0]}; went back to step 3, and on without batches 3 to 4"
 
