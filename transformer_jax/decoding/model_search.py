@@ -40,9 +40,7 @@ class Request(NamedTuple):
     least: Int[Array, "B"]  # tokens at least, before the end token
     prefix: Int[Array, "B P"]  # the tokens that the hypotheses begin with; then padding
     sentences: Int[Array, "B"]  # their numbers in the whole input, on which what is sampled depends
-    words: Int[Array, "B W"] | None = (
-        None  # classes of the words of the trees that the hypotheses have to be, -1 beyond
-    )
+    words: Int[Array, "B W"] | None = None  # classes of the words that a tree is to be over, -1 beyond; None: no tree
 
 
 def model_step(model: Transformer, params: Params, request: Request, symbols: TreeSymbols | None = None) -> Step:
