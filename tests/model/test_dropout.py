@@ -36,6 +36,15 @@ def test_entries_are_dropped_independently():
         assert (a & b).mean() == pytest.approx(0.25, abs=0.005)
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_bits_are_those_of_a_key_whose_draws_need_not_be_sharded(size):
+    """JAX's own draws without `threefry_partitionable` are all of the hash's bits, two halves to a word."""
+    with jax.threefry_partitionable(False):
+        words = np.asarray(jax.random.bits(jax.random.key(5), ((size + 1) // 2,), jnp.uint32))
+    kept = np.stack([words & 0xFFFF, words >> 16], axis=1).reshape(-1)[:size] >= 0.5 * 65_536
+    np.testing.assert_array_equal(dropout(jnp.ones(size), 0.5, jax.random.key(5)) > 0, kept)
+
+
 def test_a_key_determines_what_is_dropped():
     x = jnp.ones((5, 7))
     np.testing.assert_array_equal(dropout(x, 0.5, jax.random.key(1)), dropout(x, 0.5, jax.random.key(1)))

@@ -3,7 +3,8 @@
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jax.extend.random import threefry_2x32
+from jaxtyping import Array, Float, UInt32
 
 _LEVELS = 1 << 16
 
@@ -17,10 +18,17 @@ def dropout(x: Float[Array, "*shape"], rate: float, key: Array) -> Float[Array, 
     dropped_levels = min(round(rate * _LEVELS), _LEVELS - 1)  # something is kept, whatever the rounding
     if dropped_levels == 0:
         return x
-    words = jax.random.bits(key, ((x.size + 1) // 2,), jnp.uint32)
+    words = _random_words(key, (x.size + 1) // 2)
     halves = jax.lax.bitcast_convert_type(words, jnp.uint16).reshape(-1)[: x.size].reshape(x.shape)
     scale = _LEVELS / (_LEVELS - dropped_levels)
     return jnp.where(halves >= dropped_levels, x * scale, jnp.zeros_like(x))
+
+
+def _random_words(key: Array, count: int) -> UInt32[Array, "count"]:
+    """Of threefry's 64 bits a hash `jax.random.bits` returns 32, so that it may be sharded. Here all 64 serve."""
+    if jax.random.key_impl(key) == "threefry2x32":
+        return threefry_2x32(jax.random.key_data(key), jnp.arange(count, dtype=jnp.uint32))
+    return jax.random.bits(key, (count,), jnp.uint32)
 
 
 class Dropout(nn.Module):
