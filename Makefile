@@ -2,8 +2,9 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 RUN := $(VENV)/bin/python
-# Larger pages for malloc, which training on CPUs may gain from; without effect where glibc does not know the setting.
-FAST := GLIBC_TUNABLES=glibc.malloc.hugetlb=1
+# At each update on a CPU, XLA takes one large block and frees it. So set, glibc's malloc keeps blocks of up to 1 GiB, in
+# large pages, and clears no page twice; larger ones go back to the system, since shapes of batches would not share them.
+FAST := GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.arena_max=1:glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296
 
 .PHONY: quickstart sweep bench-data bench-decode bench-train faults docs test test-slow lint format clean
 
