@@ -41,8 +41,8 @@ def _forward(x: Array, scale: Array, bias: Array, epsilon: float) -> tuple[Array
 
 
 def _backward(_: float, kept: tuple[_Normalised, Array], gradient: Array) -> tuple[Array, Array, Array]:
-    values, variance = kept[0]
-    scale = jax.lax.optimization_barrier(kept[1])  # else XLA keeps it, broadcast to x's shape, from the forward pass on
+    (values, variance), scale = kept
+    scale = jax.lax.optimization_barrier(scale)  # else XLA keeps it, broadcast to x's shape, from the forward pass on
     wide = gradient.astype(jnp.float32)
     scaled = wide * scale
     along = (scaled * values).mean(-1, keepdims=True)
